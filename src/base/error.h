@@ -1,0 +1,18 @@
+/* The text of the last error. Functions that can fail take an `rg_error *`, fill it and return the status, and callers
+ * forward that status. */
+#ifndef ROPEGRAD_SRC_BASE_ERROR_H
+#define ROPEGRAD_SRC_BASE_ERROR_H
+
+#include "ropegrad/ropegrad_dev.h"
+
+enum { RG_ERROR_TEXT_BYTES = 512 };
+
+struct rg_error {
+  char text[RG_ERROR_TEXT_BYTES];
+};
+
+/* Writes the text (printf format, truncated to fit) and returns `status`, so that a check reads
+ * `return rg_fail(error, RG_ERR_SHAPE, ...)`. */
+rg_status rg_fail(rg_error *error, rg_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,15 @@
+#ifndef ROPEGRAD_SRC_CORE_CONTEXT_H
+#define ROPEGRAD_SRC_CORE_CONTEXT_H
+
+#include "src/core/variants.h"
+#include "src/spec/operator.h"
+
+struct rg_context {
+  DLDevice device;
+  int variant; /* index for rg_variant_at: what a call runs that names none */
+  rg_allocator allocator;
+  rg_cpu_resources cpu;
+  rg_error error;
+};
+
+#endif
