@@ -1,0 +1,144 @@
+/* The vector vocabulary without its loads and stores (see load_store_test.c): arithmetic, order of lanes, sums. */
+#include "tests/simd/level_test.h"
+
+enum { W = RG_VF_WIDTH };
+
+static void arithmetic_is_ieee_lane_by_lane(void **state) {
+  (void)state;
+  uint64_t seed = 1;
+  for (int round = 0; round < 20000; round++) {
+    rg_real a[W], b[W], c[W], got[W];
+    for (int i = 0; i < W; i++) {
+      a[i] = random_bits_float(&seed);
+      b[i] = random_bits_float(&seed);
+      c[i] = random_bits_float(&seed);
+    }
+    const rg_vf va = from_lanes(a), vb = from_lanes(b), vc = from_lanes(c);
+    to_lanes(got, rg_vf_add(va, vb));
+    for (int i = 0; i < W; i++) assert_same_value((double)got[i], (double)(rg_real)(a[i] + b[i]));
+    to_lanes(got, rg_vf_sub(va, vb));
+    for (int i = 0; i < W; i++) assert_same_value((double)got[i], (double)(rg_real)(a[i] - b[i]));
+    to_lanes(got, rg_vf_mul(va, vb));
+    for (int i = 0; i < W; i++) assert_same_value((double)got[i], (double)(rg_real)(a[i] * b[i]));
+    to_lanes(got, rg_vf_neg(va));
+    for (int i = 0; i < W; i++) assert_same_value((double)got[i], (double)-a[i]);
+    rg_real fnma[W];
+    to_lanes(got, rg_vf_fma(va, vb, vc));
+    to_lanes(fnma, rg_vf_fnma(va, vb, vc));
+    for (int i = 0; i < W; i++) {
+#if RG_VF_WIDTH == 1
+      const rg_real product = a[i] * b[i];
+      assert_same_value((double)got[i], (double)(rg_real)(product + c[i]));
+      assert_same_value((double)fnma[i], (double)(rg_real)(c[i] - product));
+#else
+      assert_same_value((double)got[i], (double)fmaf(a[i], b[i], c[i]));
+      assert_same_value((double)fnma[i], (double)fmaf(-a[i], b[i], c[i]));
+#endif
+    }
+  }
+}
+
+static void constants_fill_every_lane(void **state) {
+  (void)state;
+  rg_real got[W];
+  to_lanes(got, rg_vf_zero());
+  for (int i = 0; i < W; i++) assert_same_value((double)got[i], 0.0);
+  to_lanes(got, rg_vf_set1((rg_real)-1.5));
+  for (int i = 0; i < W; i++) assert_same_value((double)got[i], -1.5);
+}
+
+static void sum_counts_every_lane_once(void **state) {
+  (void)state;
+  rg_real a[W];
+  for (int i = 0; i < W; i++) a[i] = (rg_real)(1 << i);
+  assert_true(rg_vf_sum(from_lanes(a)) == (rg_real)((1 << W) - 1));
+  for (int i = 0; i < W; i++) { /* infinity and NaN get through from any lane */
+    rg_real b[W];
+    memcpy(b, a, sizeof a);
+    b[i] = (rg_real)INFINITY;
+    assert_true(isinf(rg_vf_sum(from_lanes(b))));
+    b[i] = (rg_real)NAN;
+    assert_true(isnan(rg_vf_sum(from_lanes(b))));
+  }
+}
+
+static void deinterleave_separates_even_and_odd_elements(void **state) {
+  (void)state;
+  rg_real memory[2 * W], lanes[W], back[2 * W];
+  for (int i = 0; i < 2 * W; i++) memory[i] = (rg_real)(i + 1);
+  rg_vf even, odd, first, second;
+  rg_vf_deinterleave(from_lanes(memory), from_lanes(memory + W), &even, &odd);
+  to_lanes(lanes, even);
+  for (int i = 0; i < W; i++) assert_true(lanes[i] == memory[2 * i]);
+  to_lanes(lanes, odd);
+  for (int i = 0; i < W; i++) assert_true(lanes[i] == memory[2 * i + 1]);
+  rg_vf_interleave(even, odd, &first, &second);
+  to_lanes(back, first);
+  to_lanes(back + W, second);
+  assert_memory_equal(back, memory, sizeof memory);
+}
+
+static void any_beyond_sees_each_lane(void **state) {
+  (void)state;
+  const rg_real limit = 1024;
+  rg_real a[W];
+  for (int i = 0; i < W; i++) a[i] = i % 2 ? limit : -limit;
+  assert_false(rg_vf_any_beyond(from_lanes(a), limit));
+  const rg_real beyond[] = {(rg_real)1024.001, (rg_real)-1024.001, (rg_real)INFINITY, -(rg_real)INFINITY, (rg_real)NAN};
+  for (int i = 0; i < W; i++) {
+    for (size_t k = 0; k < sizeof beyond / sizeof *beyond; k++) {
+      rg_real b[W];
+      memcpy(b, a, sizeof a);
+      b[i] = beyond[k];
+      assert_true(rg_vf_any_beyond(from_lanes(b), limit));
+    }
+  }
+}
+
+#if RG_LEVEL != RG_LEVEL_FLOAT64
+static void turn_goes_round_by_quarters(void **state) {
+  (void)state;
+  /* (sine, cosine) after k quarter turns of an angle with sine 3 and cosine 5. */
+  static const float turned[4][2] = {{3, 5}, {5, -3}, {-3, -5}, {-5, 3}};
+  for (int first = -20; first < 20; first++) {
+    float quarters[W], sines[W], cosines[W];
+    for (int i = 0; i < W; i++) quarters[i] = 0x1.8p23f + (float)(first + i);
+    rg_vf sine = rg_vf_set1(3), cosine = rg_vf_set1(5);
+    rg_vf_turn(from_lanes(quarters), &sine, &cosine);
+    to_lanes(sines, sine);
+    to_lanes(cosines, cosine);
+    for (int i = 0; i < W; i++) {
+      const int k = (first + i) & 3;
+      assert_true(sines[i] == turned[k][0] && cosines[i] == turned[k][1]);
+    }
+  }
+}
+#endif
+
+static void addresses_count_elements(void **state) {
+  (void)state;
+  static const rg_dtype dtypes[] = {RG_F32, RG_BF16, RG_F16, RG_F64, RG_I32, RG_I64};
+  char memory[64];
+  for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++) {
+    const rg_dtype t = dtypes[k];
+    assert_int_equal(RG_SIZE(t), rg_dtype_size(t));
+    assert_ptr_equal(rg_at_const(t, memory + 32, -3), memory + 32 - 3 * rg_dtype_size(t));
+    assert_ptr_equal(rg_at(t, memory, 3), memory + 3 * rg_dtype_size(t));
+  }
+}
+
+int main(void) {
+  if (!level_runs_here()) return TEST_SKIPPED;
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(arithmetic_is_ieee_lane_by_lane),
+    cmocka_unit_test(constants_fill_every_lane),
+    cmocka_unit_test(sum_counts_every_lane_once),
+    cmocka_unit_test(deinterleave_separates_even_and_odd_elements),
+    cmocka_unit_test(any_beyond_sees_each_lane),
+#if RG_LEVEL != RG_LEVEL_FLOAT64
+    cmocka_unit_test(turn_goes_round_by_quarters),
+#endif
+    cmocka_unit_test(addresses_count_elements),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
