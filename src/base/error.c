@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 rg_status rg_fail(rg_error *error, rg_status status, const char *format, ...) {
+  if (error == NULL) return status;
   va_list values;
   va_start(values, format);
   vsnprintf(error->text, sizeof error->text, format, values);

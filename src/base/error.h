@@ -12,7 +12,7 @@ struct rg_error {
 };
 
 /* Writes the text (printf format, truncated to fit) and returns `status`, so that a check reads
- * `return rg_fail(error, RG_ERR_SHAPE, ...)`. */
+ * `return rg_fail(error, RG_ERR_SHAPE, ...)`. With a NULL `error` the status alone is wanted. */
 rg_status rg_fail(rg_error *error, rg_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -66,6 +66,7 @@ double rg_dtype_half_ulp(rg_dtype dtype, double value) {
 double rg_dtype_round(rg_dtype dtype, double value) {
   const dtype_facts *f = &facts[dtype];
   if (dtype == RG_F64 || f->precision == 0 || !isfinite(value)) return value;
+  if (fabs(value) > 2.0 * f->max) return copysign(INFINITY, value); /* the sum below could overflow */
   /* Adding 1.5 * 2^52 spacings leaves room for no bits below one spacing, so the addition rounds to nearest even. */
   const double shift = 0x1.8p52 * spacing(f, value);
   const double rounded = (value + shift) - shift;

@@ -21,6 +21,14 @@ typedef struct equation {
 
 static void add_term(equation *e, int64_t step, int64_t count, int64_t center) {
   if (count == 0) return;
+  if (!e->only_nontrivial) {
+    /* The sum of two multiples of one step is again any multiple of it; in views of one buffer most steps recur. */
+    for (int k = 0; k < e->num_terms; ++k) {
+      if (e->terms[k].step != step) continue;
+      e->terms[k].count += count;
+      return;
+    }
+  }
   int at = e->num_terms++;
   for (; at > 0 && e->terms[at - 1].step < step; --at) e->terms[at] = e->terms[at - 1];
   e->terms[at] = (term){step, count, center};
