@@ -1,0 +1,391 @@
+#include "harness/case_json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/fill.h"
+
+enum { MAX_NAME = 96 };
+
+static const char *kind_of(const json_t *value) {
+  if (value == NULL) return "nothing";
+  switch (json_typeof(value)) {
+    case JSON_OBJECT:
+      return "an object";
+    case JSON_ARRAY:
+      return "a list";
+    case JSON_STRING:
+      return "a string";
+    case JSON_INTEGER:
+      return "an integer";
+    case JSON_REAL:
+      return "a fraction";
+    case JSON_TRUE:
+    case JSON_FALSE:
+      return "a boolean";
+    case JSON_NULL:
+      return "null";
+  }
+  return "nothing";
+}
+
+const char *rgh_json_text(const json_t *value, const char *key, rgh_message *why) {
+  if (json_is_string(value)) return json_string_value(value);
+  rgh_fail(why, "%s: expected a string, got %s", key, kind_of(value));
+  return NULL;
+}
+
+/* ---- names of the operator's tables ---- */
+
+static int find_tensor(const rg_operator *op, const char *name) {
+  for (int t = 0; t < op->num_tensors; ++t) {
+    if (strcmp(op->tensors[t].name, name) == 0) return t;
+  }
+  return -1;
+}
+
+static int find_param(const rg_operator *op, const char *name) {
+  for (int p = 0; p < op->num_params; ++p) {
+    if (strcmp(op->params[p].name, name) == 0) return p;
+  }
+  return -1;
+}
+
+static int find_dim(const rg_operator *op, const char *name) {
+  for (int d = 0; d < op->num_dims; ++d) {
+    if (op->dims[d].kind != RG_DIM_DERIVED && strcmp(op->dims[d].name, name) == 0) return d;
+  }
+  return -1;
+}
+
+static bool unknown(const rg_operator *op, const char *group, const char *key, const char *what, rgh_message *why) {
+  return rgh_fail(why, "%s.%s: %s has no %s of that name", group, key, op->name, what);
+}
+
+/* ---- the groups of a case ---- */
+
+/* A count of elements or an index: `path` names it in the reason. */
+static bool read_size(const json_t *value, int64_t least, const char *path, int64_t *size, rgh_message *why) {
+  if (!json_is_integer(value)) return rgh_fail(why, "%s: expected an integer, got %s", path, kind_of(value));
+  *size = json_integer_value(value);
+  if (*size >= least && *size <= RGH_MAX_ELEMENTS) return true;
+  return rgh_fail(why, "%s: %lld is not between %lld and 2^40", path, (long long)*size, (long long)least);
+}
+
+static bool read_dims(json_t *json, rgh_case *item, rgh_message *why) {
+  const char *key;
+  json_t *value;
+  json_object_foreach(json, key, value) {
+    const int d = find_dim(item->op, key);
+    if (d < 0) return unknown(item->op, "dims", key, "size", why);
+    char path[160];
+    snprintf(path, sizeof path, "dims.%s", key);
+    if (!read_size(value, 0, path, &item->dim[d], why)) return false;
+  }
+  return true;
+}
+
+static bool read_fill_name(const json_t *value, const char *path, rgh_fill *fill, rgh_message *why) {
+  const char *name = rgh_json_text(value, path, why);
+  if (name == NULL) return false;
+  const rgh_fill_kind kind = rgh_fill_from_name(name);
+  if (kind == RGH_NUM_FILLS) return rgh_fail(why, "%s: there is no fill \"%s\"", path, name);
+  *fill = rgh_fill_default(kind);
+  return true;
+}
+
+static bool read_param(const json_t *value, const rg_param_spec *spec, rgh_param_value *param, rgh_message *why) {
+  switch (spec->kind) {
+    case RG_PARAM_DOUBLE:
+      if (!json_is_number(value)) {
+        return rgh_fail(why, "params.%s: expected a number, got %s", spec->name, kind_of(value));
+      }
+      param->number = json_number_value(value);
+      return true;
+    case RG_PARAM_INT64:
+      if (!json_is_integer(value)) {
+        return rgh_fail(why, "params.%s: expected an integer, got %s", spec->name, kind_of(value));
+      }
+      param->integer = json_integer_value(value);
+      return true;
+    case RG_PARAM_BOOL:
+      if (!json_is_boolean(value)) {
+        return rgh_fail(why, "params.%s: expected true or false, got %s", spec->name, kind_of(value));
+      }
+      param->flag = json_is_true(value);
+      return true;
+    case RG_PARAM_ENUM:
+      break;
+  }
+  char path[160];
+  snprintf(path, sizeof path, "params.%s", spec->name);
+  const char *name = rgh_json_text(value, path, why);
+  if (name == NULL) return false;
+  for (param->choice = 0; spec->values[param->choice] != NULL; ++param->choice) {
+    if (strcmp(name, spec->values[param->choice]) == 0) return true;
+  }
+  return rgh_fail(why, "%s: there is no value \"%s\"", path, name);
+}
+
+static bool read_params(json_t *json, rgh_case *item, rgh_message *why) {
+  const rg_operator *op = item->op;
+  const char *key;
+  json_t *value;
+  json_object_foreach(json, key, value) {
+    const int p = find_param(op, key), t = find_tensor(op, key);
+    const bool integer_input = t >= 0 && op->tensors[t].role == RG_INPUT &&
+                               (op->tensors[t].dtypes == RG_DTYPES_INT64 || op->tensors[t].dtypes == RG_DTYPES_INDEX);
+    char path[160];
+    snprintf(path, sizeof path, "params.%s", key);
+    if (p >= 0) {
+      if (!read_param(value, &op->params[p], &item->param[p], why)) return false;
+    } else if (integer_input) {
+      if (!read_fill_name(value, path, &item->fill[t], why)) return false;
+    } else {
+      return unknown(op, "params", key, "option", why);
+    }
+  }
+  return true;
+}
+
+static bool read_dtypes(json_t *json, rgh_case *item, rgh_message *why) {
+  const rg_operator *op = item->op;
+  int named_by[RG_MAX_TENSORS]; /* by dtype group */
+  for (int g = 0; g < RG_MAX_TENSORS; ++g) named_by[g] = -1;
+  const char *key;
+  json_t *value;
+  json_object_foreach(json, key, value) {
+    const int named = find_tensor(op, key);
+    if (named < 0) return unknown(op, "dtypes", key, "tensor", why);
+    char path[160];
+    snprintf(path, sizeof path, "dtypes.%s", key);
+    const char *name = rgh_json_text(value, path, why);
+    if (name == NULL) return false;
+    const rg_dtype dtype = rg_dtype_from_name(name);
+    if (dtype == RG_DTYPE_NONE) return rgh_fail(why, "%s: there is no dtype \"%s\"", path, name);
+    const int group = op->tensors[named].dtype_group;
+    if (named_by[group] >= 0 && item->dtype[named] != dtype) {
+      return rgh_fail(why, "%s: %s, of the same dtype group, is %s", path, op->tensors[named_by[group]].name,
+                      rg_dtype_name(item->dtype[named]));
+    }
+    named_by[group] = named;
+    for (int t = 0; t < op->num_tensors; ++t) {
+      if (op->tensors[t].dtype_group == group) item->dtype[t] = dtype;
+    }
+  }
+  return true;
+}
+
+/* A list of different axes; `axes` gets them in order. Returns how many, or -1. */
+static int read_axes(const json_t *value, int rank, const char *path, int8_t *axes, rgh_message *why) {
+  if (!json_is_array(value)) {
+    rgh_fail(why, "%s: expected a list of axes, got %s", path, kind_of(value));
+    return -1;
+  }
+  if (json_array_size(value) > (size_t)rank) {
+    rgh_fail(why, "%s: the tensor has only %d axes", path, rank);
+    return -1;
+  }
+  uint32_t seen = 0;
+  for (int i = 0; i < (int)json_array_size(value); ++i) {
+    const json_t *axis = json_array_get(value, (size_t)i);
+    const json_int_t number = json_is_integer(axis) ? json_integer_value(axis) : -1;
+    if (number < 0 || number >= rank || (seen & RG_BIT(number)) != 0) {
+      rgh_fail(why, "%s: entry %d must be an axis from 0 to %d that was not named before", path, i, rank - 1);
+      return -1;
+    }
+    seen |= RG_BIT(number);
+    axes[i] = (int8_t)number;
+  }
+  return (int)json_array_size(value);
+}
+
+static bool read_pad(const json_t *value, int rank, const char *path, rgh_layout *layout, rgh_message *why) {
+  if (!json_is_array(value)) {
+    const int innermost = layout->reordered ? layout->order[rank - 1] : rank - 1;
+    return read_size(value, 0, path, &layout->pad[innermost], why);
+  }
+  if (json_array_size(value) != (size_t)rank) return rgh_fail(why, "%s: expected %d numbers, one per axis", path, rank);
+  for (int a = 0; a < rank; ++a) {
+    if (!read_size(json_array_get(value, (size_t)a), 0, path, &layout->pad[a], why)) return false;
+  }
+  return true;
+}
+
+static bool read_layout(json_t *json, int rank, const char *tensor, rgh_layout *layout, rgh_message *why) {
+  char path[160];
+  int8_t axes[RG_MAX_RANK];
+  /* `pad` is read once the order is known, which says where the innermost axis is. */
+  json_t *order = json_object_get(json, "order"), *pad = json_object_get(json, "pad");
+  if (order != NULL) {
+    snprintf(path, sizeof path, "layouts.%s.order", tensor);
+    const int count = read_axes(order, rank, path, layout->order, why);
+    if (count < 0) return false;
+    if (count < rank) return rgh_fail(why, "%s: expected all %d axes, got %d", path, rank, count);
+    layout->reordered = true;
+  }
+  snprintf(path, sizeof path, "layouts.%s.pad", tensor);
+  if (pad != NULL && !read_pad(pad, rank, path, layout, why)) return false;
+  const char *key;
+  json_t *value;
+  json_object_foreach(json, key, value) {
+    snprintf(path, sizeof path, "layouts.%s.%s", tensor, key);
+    if (value == order || value == pad) continue;
+    if (strcmp(key, "offset") == 0) {
+      if (!read_size(value, 0, path, &layout->offset, why)) return false;
+    } else if (strcmp(key, "stride_last") == 0) {
+      if (!read_size(value, 1, path, &layout->stride_last, why)) return false;
+    } else if (strcmp(key, "expand") == 0 || strcmp(key, "reverse") == 0) {
+      uint32_t *set = strcmp(key, "expand") == 0 ? &layout->expanded : &layout->reversed;
+      const int count = read_axes(value, rank, path, axes, why);
+      if (count < 0) return false;
+      for (int i = 0; i < count; ++i) *set |= RG_BIT(axes[i]);
+    } else {
+      return rgh_fail(why, "%s: unknown key", path);
+    }
+  }
+  return true;
+}
+
+static bool read_layouts(json_t *json, rgh_case *item, rgh_message *why) {
+  const char *key;
+  json_t *value;
+  json_object_foreach(json, key, value) {
+    const int t = find_tensor(item->op, key);
+    if (t < 0) return unknown(item->op, "layouts", key, "tensor", why);
+    if (!json_is_object(value)) return rgh_fail(why, "layouts.%s: expected an object, got %s", key, kind_of(value));
+    if (!read_layout(value, item->op->tensors[t].rank, key, &item->layout[t], why)) return false;
+  }
+  return true;
+}
+
+static bool read_inputs(json_t *json, rgh_case *item, rgh_message *why) {
+  const char *tensor, *key;
+  json_t *input, *value;
+  json_object_foreach(json, tensor, input) {
+    const int t = find_tensor(item->op, tensor);
+    if (t < 0 || item->op->tensors[t].role != RG_INPUT) return unknown(item->op, "inputs", tensor, "input", why);
+    if (!json_is_object(input)) return rgh_fail(why, "inputs.%s: expected an object, got %s", tensor, kind_of(input));
+    if (item->fill[t].kind != RGH_FILL_DEFAULT) {
+      return rgh_fail(why, "inputs.%s: params has already named its fill", tensor);
+    }
+    char path[160];
+    snprintf(path, sizeof path, "inputs.%s.fill", tensor);
+    if (!read_fill_name(json_object_get(input, "fill"), path, &item->fill[t], why)) return false;
+    json_object_foreach(input, key, value) {
+      if (strcmp(key, "fill") == 0) continue;
+      if (!json_is_number(value) && !json_is_boolean(value)) {
+        return rgh_fail(why, "inputs.%s.%s: expected a number, got %s", tensor, key, kind_of(value));
+      }
+      const double number = json_is_boolean(value) ? json_is_true(value) : json_number_value(value);
+      if (!rgh_fill_set(&item->fill[t], key, number)) {
+        return rgh_fail(why, "inputs.%s.%s: fill \"%s\" takes no such number", tensor, key,
+                        rgh_fill_name(item->fill[t].kind));
+      }
+    }
+  }
+  return true;
+}
+
+/* "unwanted" and "shared": a list of tensors. */
+static bool read_tensor_set(const json_t *json, const rg_operator *op, const char *group, uint32_t allowed,
+                            uint32_t *set, rgh_message *why) {
+  for (size_t i = 0; i < json_array_size(json); ++i) {
+    char path[160];
+    snprintf(path, sizeof path, "%s[%zu]", group, i);
+    const char *name = rgh_json_text(json_array_get(json, i), path, why);
+    if (name == NULL) return false;
+    const int t = find_tensor(op, name);
+    if (t < 0 || (allowed & RG_BIT(t)) == 0) return rgh_fail(why, "%s: \"%s\" cannot stand here", path, name);
+    *set |= RG_BIT(t);
+  }
+  return true;
+}
+
+/* ---- a whole case ---- */
+
+static bool check_name(const char *name, rgh_message *why) {
+  const size_t length = strlen(name);
+  /* Names stand in tables, in file names and on command lines. */
+  static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+  if (length >= 1 && length <= MAX_NAME && strspn(name, allowed) == length) return true;
+  return rgh_fail(why, "name: expected 1 to %d letters, digits, '_', '.' or '-'", MAX_NAME);
+}
+
+/* One row per group; the order in which they are read is the order of the rows. */
+typedef bool (*group_reader)(json_t *json, rgh_case *item, rgh_message *why);
+
+static bool read_unwanted(json_t *json, rgh_case *item, rgh_message *why) {
+  uint32_t outputs = 0;
+  for (int t = 0; t < item->op->num_tensors; ++t) outputs |= item->op->tensors[t].role == RG_OUTPUT ? RG_BIT(t) : 0;
+  return read_tensor_set(json, item->op, "unwanted", outputs, &item->unwanted, why);
+}
+
+static bool read_shared(json_t *json, rgh_case *item, rgh_message *why) {
+  uint32_t tables = 0;
+  for (int t = 0; t < item->op->num_tensors; ++t) tables |= item->op->tensors[t].broadcast_first ? RG_BIT(t) : 0;
+  return read_tensor_set(json, item->op, "shared", tables, &item->shared, why);
+}
+
+static const struct {
+  const char *key;
+  json_type type;
+  bool needed;
+  group_reader read; /* NULL: read before the others */
+} groups[] = {
+    {"op", JSON_STRING, true, NULL},
+    {"name", JSON_STRING, true, NULL},
+    {"dims", JSON_OBJECT, true, read_dims},
+    {"params", JSON_OBJECT, false, read_params},
+    {"dtypes", JSON_OBJECT, false, read_dtypes},
+    {"layouts", JSON_OBJECT, false, read_layouts},
+    {"inputs", JSON_OBJECT, false, read_inputs},
+    {"unwanted", JSON_ARRAY, false, read_unwanted},
+    {"shared", JSON_ARRAY, false, read_shared},
+};
+enum { NUM_GROUPS = sizeof groups / sizeof groups[0] };
+
+/* Every key is known, every needed one is there, and each has the right type. */
+static bool check_keys(json_t *json, rgh_message *why) {
+  const char *key;
+  json_t *value;
+  json_object_foreach(json, key, value) {
+    int g = 0;
+    while (g < NUM_GROUPS && strcmp(groups[g].key, key) != 0) ++g;
+    if (g == NUM_GROUPS) return rgh_fail(why, "%s: unknown key", key);
+    if (json_typeof(value) != groups[g].type) {
+      static const char *const wanted[] = {
+          [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list", [JSON_STRING] = "a string"};
+      return rgh_fail(why, "%s: expected %s, got %s", key, wanted[groups[g].type], kind_of(value));
+    }
+  }
+  for (int g = 0; g < NUM_GROUPS; ++g) {
+    if (groups[g].needed && json_object_get(json, groups[g].key) == NULL) {
+      return rgh_fail(why, "%s: missing", groups[g].key);
+    }
+  }
+  return true;
+}
+
+bool rgh_case_from_json(json_t *json, rgh_case *item, rgh_message *why) {
+  if (!json_is_object(json)) return rgh_fail(why, "expected an object, got %s", kind_of(json));
+  if (!check_keys(json, why)) return false;
+  const char *op = json_string_value(json_object_get(json, "op"));
+  const char *name = json_string_value(json_object_get(json, "name"));
+  const int id = rg_dev_find_operator(op);
+  if (id < 0) return rgh_fail(why, "op: there is no operator \"%s\"", op);
+  if (!check_name(name, why)) return false;
+
+  rgh_case_init(item, rg_dev_operator((rg_op_id)id, RG_BACKWARD));
+  bool good = true;
+  for (int g = 0; g < NUM_GROUPS && good; ++g) {
+    json_t *group = json_object_get(json, groups[g].key);
+    if (groups[g].read != NULL && group != NULL) good = groups[g].read(group, item, why);
+  }
+  if (!good || !rgh_case_finish(item, why)) return false;
+  item->name = malloc(strlen(name) + 1);
+  if (item->name == NULL) return rgh_fail(why, "no memory");
+  strcpy(item->name, name);
+  return true;
+}

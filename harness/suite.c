@@ -1,0 +1,113 @@
+#include "harness/suite.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/case_json.h"
+
+static const long MAX_FILE_BYTES = 64L << 20;
+/* A case takes about 4 KiB, so a hostile file can make the tool use 40 MiB and no more. */
+enum { MAX_CASES = 10000 };
+
+void rgh_suite_free(rgh_suite *suite) {
+  for (int i = 0; i < suite->num_cases; ++i) rgh_case_free(&suite->cases[i]);
+  free(suite->cases);
+  free(suite->name);
+  free(suite->description);
+  memset(suite, 0, sizeof *suite);
+}
+
+static char *copy_text(const char *text) {
+  char *copy = malloc(strlen(text) + 1);
+  if (copy != NULL) strcpy(copy, text);
+  return copy;
+}
+
+static bool read_head(json_t *root, const char *file, rgh_suite *suite, rgh_message *why) {
+  if (!json_is_object(root)) return rgh_fail(why, "%s: expected an object that has \"suite\" and \"cases\"", file);
+  const char *key;
+  json_t *value;
+  json_object_foreach(root, key, value) {
+    if (strcmp(key, "suite") != 0 && strcmp(key, "description") != 0 && strcmp(key, "cases") != 0) {
+      return rgh_fail(why, "%s: %s: unknown key", file, key);
+    }
+  }
+  rgh_message reason;
+  json_t *description = json_object_get(root, "description");
+  const char *name = rgh_json_text(json_object_get(root, "suite"), "suite", &reason);
+  const char *text = description == NULL ? "" : rgh_json_text(description, "description", &reason);
+  if (name == NULL || text == NULL) return rgh_fail(why, "%s: %s", file, reason.text);
+  const json_t *cases = json_object_get(root, "cases");
+  if (json_array_size(cases) == 0) return rgh_fail(why, "%s: cases: expected a list with at least one case", file);
+  if (json_array_size(cases) > MAX_CASES) return rgh_fail(why, "%s: cases: more than %d", file, MAX_CASES);
+  suite->name = copy_text(name);
+  suite->description = copy_text(text);
+  suite->cases = calloc(json_array_size(cases), sizeof *suite->cases);
+  if (suite->name == NULL || suite->description == NULL || suite->cases == NULL) {
+    return rgh_fail(why, "%s: no memory", file);
+  }
+  return true;
+}
+
+static bool read_cases(json_t *cases, const char *file, rgh_suite *suite, rgh_message *why) {
+  for (size_t i = 0; i < json_array_size(cases); ++i) {
+    json_t *json = json_array_get(cases, i);
+    rgh_case *item = &suite->cases[i];
+    rgh_message reason;
+    bool good = rgh_case_from_json(json, item, &reason);
+    if (good) ++suite->num_cases;
+    for (size_t other = 0; good && other < i; ++other) {
+      if (suite->cases[other].op == item->op && strcmp(suite->cases[other].name, item->name) == 0) {
+        good = rgh_fail(&reason, "name: cases[%zu] has the same operator and name", other);
+      }
+    }
+    if (good) continue;
+    const char *name = json_string_value(json_object_get(json, "name"));
+    return rgh_fail(why, "%s: cases[%zu]%s%.60s%s: %s", file, i, name ? " \"" : "", name ? name : "", name ? "\"" : "",
+                    reason.text);
+  }
+  return true;
+}
+
+bool rgh_suite_parse(const char *text, size_t bytes, const char *file, rgh_suite *suite, rgh_message *why) {
+  memset(suite, 0, sizeof *suite);
+  json_error_t error;
+  json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+  if (root == NULL) return rgh_fail(why, "%s:%d:%d: %s", file, error.line, error.column, error.text);
+  const bool good = read_head(root, file, suite, why) && read_cases(json_object_get(root, "cases"), file, suite, why);
+  json_decref(root);
+  if (!good) rgh_suite_free(suite);
+  return good;
+}
+
+bool rgh_suite_load(const char *path, rgh_suite *suite, rgh_message *why) {
+  memset(suite, 0, sizeof *suite);
+  FILE *stream = fopen(path, "rb");
+  if (stream == NULL) return rgh_fail(why, "%s: %s", path, strerror(errno));
+  /* Read up to the limit and not by the file's size, which a pipe or a special file does not have. */
+  size_t used = 0, room = 1 << 16;
+  char *text = malloc(room);
+  while (text != NULL) {
+    used += fread(text + used, 1, room - used, stream);
+    if (used < room || room > (size_t)MAX_FILE_BYTES) break;
+    char *larger = realloc(text, room *= 2);
+    if (larger == NULL) free(text);
+    text = larger;
+  }
+  bool good = false;
+  if (text == NULL) {
+    rgh_fail(why, "%s: no memory", path);
+  } else if (ferror(stream)) {
+    rgh_fail(why, "%s: %s", path, strerror(errno));
+  } else if (used > (size_t)MAX_FILE_BYTES) {
+    rgh_fail(why, "%s: larger than 64 MiB", path);
+  } else {
+    good = rgh_suite_parse(text, used, path, suite, why);
+  }
+  free(text);
+  fclose(stream);
+  return good;
+}

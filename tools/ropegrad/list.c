@@ -1,0 +1,123 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/environment.h"
+#include "harness/json_file.h"
+#include "harness/suite_folders.h"
+#include "tools/ropegrad/tool.h"
+
+static const char help[] =
+    "ropegrad list [--json FILE]: what there is, and what this machine can run\n"
+    "\n"
+    "  operators   with what each computes; names for --op\n"
+    "  variants    implementations of every operator; names for --variant, and whether this machine runs them\n"
+    "  devices     names for --device\n"
+    "  suites      names for --suite, with the number of their cases\n"
+    "\n"
+    "--json writes the same, schema ropegrad-list-1.\n"
+    "Exit codes: 0 fine; 2 wrong use, or the JSON file cannot be written.\n";
+
+/* Why no context for the device can be made; "" when one can. */
+static const char *device_reason(DLDevice device, char default_variant[64]) {
+  rg_context *context;
+  default_variant[0] = '\0';
+  const rg_status status = rg_context_create(&context, device, NULL);
+  if (status != RG_OK) return rg_status_string(status);
+  snprintf(default_variant, 64, "%s", rg_dev_default_variant(context));
+  rg_context_destroy(context);
+  return "";
+}
+
+static void list_operators(json_t *list) {
+  puts("Operators (--op)");
+  for (int id = 0; id < RG_NUM_OPS; id++) {
+    const rg_operator *op = rg_dev_operator((rg_op_id)id, RG_BACKWARD);
+    printf("  %-17s %s%s\n  %-17s %s\n", op->name, op->title, op->in_place_param >= 0 ? "; can work in place" : "", "",
+           op->formula);
+    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "op", op->name, "title", op->title, "formula",
+                                          op->formula, "in_place", op->in_place_param >= 0));
+  }
+}
+
+static void list_devices(json_t *list, char defaults[2][64]) {
+  static const struct {
+    const char *name;
+    DLDevice device;
+  } devices[] = {{"cpu", {kDLCPU, 0}}, {"cuda", {kDLCUDA, 0}}};
+  puts("\nDevices (--device)");
+  for (int d = 0; d < 2; d++) {
+    const char *reason = device_reason(devices[d].device, defaults[d]);
+    const bool runs = reason[0] == '\0';
+    printf("  %-12s %s%s\n", devices[d].name, runs ? "runs here" : "cannot run here: ", reason);
+    json_array_append_new(list,
+                          json_pack("{s:s, s:b, s:s}", "device", devices[d].name, "runs", runs, "reason", reason));
+  }
+}
+
+static void list_variants(json_t *list, char defaults[2][64]) {
+  puts("\nVariants (--variant)");
+  for (int v = 0; v < rg_dev_num_variants(); v++) {
+    rg_variant_info info;
+    rg_dev_variant(v, &info);
+    const bool cuda = info.device == kDLCUDA;
+    const bool chosen = strcmp(info.name, defaults[cuda]) == 0;
+    const char *missing = info.status == RG_ERR_HARDWARE ? "this machine lacks " : "";
+    printf("  %-12s %s%s%s%s\n", info.name, info.status == RG_OK ? "runs here" : "cannot run here: ", missing,
+           info.reason, chosen ? "; the default" : "");
+    json_array_append_new(
+        list, json_pack("{s:s, s:s, s:b, s:b, s:s}", "variant", info.name, "device", cuda ? "cuda" : "cpu", "runs",
+                        info.status == RG_OK, "default", chosen, "reason", info.reason));
+  }
+}
+
+/* A suite that cannot be read is listed with the reason. */
+static void list_suite(json_t *list, const rgt_folders *folders, const char *name) {
+  char path[RGH_SUITE_PATH_BYTES];
+  rgh_suite suite = {0};
+  rgh_message why = {.text = ""};
+  if (rgh_suite_find(folders->list, name, path, &why) && rgh_suite_load(path, &suite, &why)) {
+    const char *end = strstr(suite.description, ". ");
+    const int first_sentence = end != NULL ? (int)(end - suite.description + 1) : (int)strlen(suite.description);
+    printf("  %-20s %4d cases  %.*s\n", name, suite.num_cases, first_sentence, suite.description);
+  } else {
+    printf("  %-20s cannot be read: %s\n", name, why.text);
+  }
+  json_array_append_new(list, json_pack("{s:s, s:i, s:s, s:s}", "suite", name, "cases", suite.num_cases, "description",
+                                        suite.description != NULL ? suite.description : "", "reason", why.text));
+  rgh_suite_free(&suite);
+}
+
+static bool list_suites(json_t *list, rgh_message *why) {
+  rgt_folders folders;
+  rgt_folders_find(&folders);
+  int num_names;
+  char **names = rgh_suite_names(folders.list, &num_names);
+  if (names == NULL) return rgh_fail(why, "no memory");
+  puts("\nSuites (--suite)");
+  for (int n = 0; n < num_names; n++) {
+    list_suite(list, &folders, names[n]);
+    free(names[n]);
+  }
+  free(names);
+  return true;
+}
+
+int rgt_list(int argc, char **argv, const char *const *full_argv) {
+  (void)full_argv;
+  rgt_options options;
+  int code;
+  if (!rgt_options_parse(RGT_LIST, "list", help, argc, argv, &options, &code)) return code;
+  json_t *operators = json_array(), *devices = json_array(), *variants = json_array(), *suites = json_array();
+  char defaults[2][64];
+  rgh_message why;
+  list_operators(operators);
+  list_devices(devices, defaults);
+  list_variants(variants, defaults);
+  bool good = list_suites(suites, &why);
+  json_t *root = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "schema", "ropegrad-list-1", "version", rg_version(),
+                           "operators", operators, "devices", devices, "variants", variants, "suites", suites);
+  if (good && options.json != NULL) good = rgh_json_save(options.json, root, &why);
+  json_decref(root);
+  return good ? RGT_FINE : rgt_complain(RGT_WRONG_USE, "list", "%s", why.text);
+}

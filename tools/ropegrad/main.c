@@ -1,0 +1,72 @@
+/* ropegrad: verifies and times gradients of rotary position embeddings. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/environment.h"
+#include "harness/suggest.h"
+#include "tools/ropegrad/tool.h"
+
+static const struct {
+  const char *name;
+  int (*run)(int argc, char **argv, const char *const *full_argv);
+} commands[] = {{"list", rgt_list}, {"verify", rgt_verify}, {"bench", rgt_bench}};
+enum { NUM_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static const char help[] =
+    "ropegrad verifies and times gradients of rotary position embeddings (RoPE).\n"
+    "\n"
+    "  ropegrad list                    operators, variants, suites, and what this machine can run\n"
+    "  ropegrad verify [options]        hold every output against a float64 reference\n"
+    "  ropegrad bench  [options]        verify, then time beside the floor: a plain copy of the same bytes\n"
+    "  ropegrad COMMAND --help          options, examples, and what the columns mean\n"
+    "  ropegrad --version\n"
+    "\n"
+    "To begin with:\n"
+    "  ropegrad verify --suite smoke\n"
+    "  ropegrad bench --json record.json\n"
+    "\n"
+    "Exit codes: 0 fine; 1 a case failed; 2 wrong use or a bad file; 3 this machine or build lacks what was asked "
+    "for.\n";
+
+int rgt_complain(int code, const char *command, const char *format, ...) {
+  fprintf(stderr, "ropegrad%s%s: ", command[0] != '\0' ? " " : "", command);
+  va_list values;
+  va_start(values, format);
+  vfprintf(stderr, format, values);
+  va_end(values);
+  fputc('\n', stderr);
+  return code;
+}
+
+static int run_command(int argc, char **argv) {
+  const char *names[NUM_COMMANDS];
+  for (int c = 0; c < NUM_COMMANDS; c++) {
+    names[c] = commands[c].name;
+    if (strcmp(argv[1], names[c]) == 0) return commands[c].run(argc - 1, argv + 1, (const char *const *)argv);
+  }
+  return rgt_complain(RGT_WRONG_USE, "", "no command is named '%s'; did you mean '%s'? See ropegrad --help", argv[1],
+                      names[rgh_nearest_name(argv[1], names, NUM_COMMANDS)]);
+}
+
+int main(int argc, char **argv) {
+  int code = RGT_FINE;
+  if (argc < 2) {
+    fputs(help, stderr);
+    return RGT_WRONG_USE;
+  }
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    fputs(help, stdout);
+  } else if (strcmp(argv[1], "--version") == 0) {
+    char version[128];
+    rgh_version_text(version, sizeof version);
+    printf("ropegrad %s\n", version);
+  } else {
+    code = run_command(argc, argv);
+  }
+  /* A full disk must not look like success. */
+  if ((fflush(stdout) != 0 || ferror(stdout)) && code == RGT_FINE) {
+    return rgt_complain(RGT_WRONG_USE, "", "standard output could not be written");
+  }
+  return code;
+}
