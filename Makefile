@@ -1,0 +1,29 @@
+# A thin front for CMake: it installs what is missing and calls the presets. `make help` lists what there is.
+.DEFAULT_GOAL := help
+.PHONY: help deps build test bench install format
+
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+SUITE ?= sol-execbench-rope
+
+help: ## this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+deps: ## install the Debian packages that the build needs (without root: say which)
+	@packages/install build
+
+build: deps ## build into build/ (the tool: build/ropegrad)
+	@cmake --preset default $(CMAKE_ARGS)
+	@cmake --build --preset default --parallel $(JOBS)
+
+test: build ## build, then run every test
+	@ctest --preset default
+
+bench: build ## build, then time SUITE (default sol-execbench-rope); the record goes to build/record.json
+	@build/ropegrad bench --suite $(SUITE) --json build/record.json
+
+install: build ## build, then install under PREFIX (default /usr/local); DESTDIR is honoured
+	@cmake --install build --prefix $(PREFIX)
+
+format: ## lay out every source file as .clang-format says
+	@git ls-files --cached --others --exclude-standard '*.c' '*.h' '*.cpp' '*.def' | xargs clang-format-14 -i
