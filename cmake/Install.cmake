@@ -4,8 +4,9 @@ include(CMakePackageConfigHelpers)
 set_target_properties(ropegrad_shared PROPERTIES EXPORT_NAME ropegrad)
 install(TARGETS ropegrad_shared ropegrad_static EXPORT ropegrad
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES include/ropegrad/ropegrad.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ropegrad)
-install(DIRECTORY ${ROPEGRAD_GENERATED_INCLUDE}/ropegrad DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+list(TRANSFORM ROPEGRAD_OPS REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/ops/\\1/\\1.h" OUTPUT_VARIABLE operator_headers)
+install(FILES include/ropegrad/ropegrad.h ${operator_headers} ${ROPEGRAD_GENERATED_INCLUDE}/ropegrad/operators.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ropegrad)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ropegrad)
 install(EXPORT ropegrad NAMESPACE ropegrad:: FILE ropegradTargets.cmake DESTINATION ${package_dir})

@@ -34,6 +34,8 @@ foreach(op IN LISTS ROPEGRAD_OPS)
 endforeach()
 add_library(ropegrad_objects OBJECT ${library_sources})
 target_link_libraries(ropegrad_objects PRIVATE ropegrad_internal OpenMP::OpenMP_C)
+# Not -O3: what a call runs before its kernel is fetched from memory where much other work came between, so less is more.
+target_compile_options(ropegrad_objects PRIVATE $<$<CONFIG:Release>:-O2>)
 foreach(level avx2 avx512 neon)
   string(TOUPPER ${level} LEVEL)
   if(level IN_LIST ROPEGRAD_LEVELS)

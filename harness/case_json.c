@@ -5,36 +5,10 @@
 #include <string.h>
 
 #include "harness/fill.h"
+#include "harness/json_value.h"
+#include "harness/layout_json.h"
 
 enum { MAX_NAME = 96 };
-
-static const char *kind_of(const json_t *value) {
-  if (value == NULL) return "nothing";
-  switch (json_typeof(value)) {
-    case JSON_OBJECT:
-      return "an object";
-    case JSON_ARRAY:
-      return "a list";
-    case JSON_STRING:
-      return "a string";
-    case JSON_INTEGER:
-      return "an integer";
-    case JSON_REAL:
-      return "a fraction";
-    case JSON_TRUE:
-    case JSON_FALSE:
-      return "a boolean";
-    case JSON_NULL:
-      return "null";
-  }
-  return "nothing";
-}
-
-const char *rgh_json_text(const json_t *value, const char *key, rgh_message *why) {
-  if (json_is_string(value)) return json_string_value(value);
-  rgh_fail(why, "%s: expected a string, got %s", key, kind_of(value));
-  return NULL;
-}
 
 /* ---- names of the operator's tables ---- */
 
@@ -65,14 +39,6 @@ static bool unknown(const rg_operator *op, const char *group, const char *key, c
 
 /* ---- the groups of a case ---- */
 
-/* A count of elements or an index: `path` names it in the reason. */
-static bool read_size(const json_t *value, int64_t least, const char *path, int64_t *size, rgh_message *why) {
-  if (!json_is_integer(value)) return rgh_fail(why, "%s: expected an integer, got %s", path, kind_of(value));
-  *size = json_integer_value(value);
-  if (*size >= least && *size <= RGH_MAX_ELEMENTS) return true;
-  return rgh_fail(why, "%s: %lld is not between %lld and 2^40", path, (long long)*size, (long long)least);
-}
-
 static bool read_dims(json_t *json, rgh_case *item, rgh_message *why) {
   const char *key;
   json_t *value;
@@ -81,7 +47,7 @@ static bool read_dims(json_t *json, rgh_case *item, rgh_message *why) {
     if (d < 0) return unknown(item->op, "dims", key, "size", why);
     char path[160];
     snprintf(path, sizeof path, "dims.%s", key);
-    if (!read_size(value, 0, path, &item->dim[d], why)) return false;
+    if (!rgh_json_size(value, 0, path, &item->dim[d], why)) return false;
   }
   return true;
 }
@@ -99,19 +65,19 @@ static bool read_param(const json_t *value, const rg_param_spec *spec, rgh_param
   switch (spec->kind) {
     case RG_PARAM_DOUBLE:
       if (!json_is_number(value)) {
-        return rgh_fail(why, "params.%s: expected a number, got %s", spec->name, kind_of(value));
+        return rgh_fail(why, "params.%s: expected a number, got %s", spec->name, rgh_json_kind(value));
       }
       param->number = json_number_value(value);
       return true;
     case RG_PARAM_INT64:
       if (!json_is_integer(value)) {
-        return rgh_fail(why, "params.%s: expected an integer, got %s", spec->name, kind_of(value));
+        return rgh_fail(why, "params.%s: expected an integer, got %s", spec->name, rgh_json_kind(value));
       }
       param->integer = json_integer_value(value);
       return true;
     case RG_PARAM_BOOL:
       if (!json_is_boolean(value)) {
-        return rgh_fail(why, "params.%s: expected true or false, got %s", spec->name, kind_of(value));
+        return rgh_fail(why, "params.%s: expected true or false, got %s", spec->name, rgh_json_kind(value));
       }
       param->flag = json_is_true(value);
       return true;
@@ -177,85 +143,15 @@ static bool read_dtypes(json_t *json, rgh_case *item, rgh_message *why) {
   return true;
 }
 
-/* A list of different axes; `axes` gets them in order. Returns how many, or -1. */
-static int read_axes(const json_t *value, int rank, const char *path, int8_t *axes, rgh_message *why) {
-  if (!json_is_array(value)) {
-    rgh_fail(why, "%s: expected a list of axes, got %s", path, kind_of(value));
-    return -1;
-  }
-  if (json_array_size(value) > (size_t)rank) {
-    rgh_fail(why, "%s: the tensor has only %d axes", path, rank);
-    return -1;
-  }
-  uint32_t seen = 0;
-  for (int i = 0; i < (int)json_array_size(value); ++i) {
-    const json_t *axis = json_array_get(value, (size_t)i);
-    const json_int_t number = json_is_integer(axis) ? json_integer_value(axis) : -1;
-    if (number < 0 || number >= rank || (seen & RG_BIT(number)) != 0) {
-      rgh_fail(why, "%s: entry %d must be an axis from 0 to %d that was not named before", path, i, rank - 1);
-      return -1;
-    }
-    seen |= RG_BIT(number);
-    axes[i] = (int8_t)number;
-  }
-  return (int)json_array_size(value);
-}
-
-static bool read_pad(const json_t *value, int rank, const char *path, rgh_layout *layout, rgh_message *why) {
-  if (!json_is_array(value)) {
-    const int innermost = layout->reordered ? layout->order[rank - 1] : rank - 1;
-    return read_size(value, 0, path, &layout->pad[innermost], why);
-  }
-  if (json_array_size(value) != (size_t)rank) return rgh_fail(why, "%s: expected %d numbers, one per axis", path, rank);
-  for (int a = 0; a < rank; ++a) {
-    if (!read_size(json_array_get(value, (size_t)a), 0, path, &layout->pad[a], why)) return false;
-  }
-  return true;
-}
-
-static bool read_layout(json_t *json, int rank, const char *tensor, rgh_layout *layout, rgh_message *why) {
-  char path[160];
-  int8_t axes[RG_MAX_RANK];
-  /* `pad` is read once the order is known, which says where the innermost axis is. */
-  json_t *order = json_object_get(json, "order"), *pad = json_object_get(json, "pad");
-  if (order != NULL) {
-    snprintf(path, sizeof path, "layouts.%s.order", tensor);
-    const int count = read_axes(order, rank, path, layout->order, why);
-    if (count < 0) return false;
-    if (count < rank) return rgh_fail(why, "%s: expected all %d axes, got %d", path, rank, count);
-    layout->reordered = true;
-  }
-  snprintf(path, sizeof path, "layouts.%s.pad", tensor);
-  if (pad != NULL && !read_pad(pad, rank, path, layout, why)) return false;
-  const char *key;
-  json_t *value;
-  json_object_foreach(json, key, value) {
-    snprintf(path, sizeof path, "layouts.%s.%s", tensor, key);
-    if (value == order || value == pad) continue;
-    if (strcmp(key, "offset") == 0) {
-      if (!read_size(value, 0, path, &layout->offset, why)) return false;
-    } else if (strcmp(key, "stride_last") == 0) {
-      if (!read_size(value, 1, path, &layout->stride_last, why)) return false;
-    } else if (strcmp(key, "expand") == 0 || strcmp(key, "reverse") == 0) {
-      uint32_t *set = strcmp(key, "expand") == 0 ? &layout->expanded : &layout->reversed;
-      const int count = read_axes(value, rank, path, axes, why);
-      if (count < 0) return false;
-      for (int i = 0; i < count; ++i) *set |= RG_BIT(axes[i]);
-    } else {
-      return rgh_fail(why, "%s: unknown key", path);
-    }
-  }
-  return true;
-}
-
 static bool read_layouts(json_t *json, rgh_case *item, rgh_message *why) {
   const char *key;
   json_t *value;
   json_object_foreach(json, key, value) {
     const int t = find_tensor(item->op, key);
     if (t < 0) return unknown(item->op, "layouts", key, "tensor", why);
-    if (!json_is_object(value)) return rgh_fail(why, "layouts.%s: expected an object, got %s", key, kind_of(value));
-    if (!read_layout(value, item->op->tensors[t].rank, key, &item->layout[t], why)) return false;
+    if (!json_is_object(value))
+      return rgh_fail(why, "layouts.%s: expected an object, got %s", key, rgh_json_kind(value));
+    if (!rgh_layout_from_json(value, item->op->tensors[t].rank, key, &item->layout[t], why)) return false;
   }
   return true;
 }
@@ -266,7 +162,8 @@ static bool read_inputs(json_t *json, rgh_case *item, rgh_message *why) {
   json_object_foreach(json, tensor, input) {
     const int t = find_tensor(item->op, tensor);
     if (t < 0 || item->op->tensors[t].role != RG_INPUT) return unknown(item->op, "inputs", tensor, "input", why);
-    if (!json_is_object(input)) return rgh_fail(why, "inputs.%s: expected an object, got %s", tensor, kind_of(input));
+    if (!json_is_object(input))
+      return rgh_fail(why, "inputs.%s: expected an object, got %s", tensor, rgh_json_kind(input));
     if (item->fill[t].kind != RGH_FILL_DEFAULT) {
       return rgh_fail(why, "inputs.%s: params has already named its fill", tensor);
     }
@@ -276,7 +173,7 @@ static bool read_inputs(json_t *json, rgh_case *item, rgh_message *why) {
     json_object_foreach(input, key, value) {
       if (strcmp(key, "fill") == 0) continue;
       if (!json_is_number(value) && !json_is_boolean(value)) {
-        return rgh_fail(why, "inputs.%s.%s: expected a number, got %s", tensor, key, kind_of(value));
+        return rgh_fail(why, "inputs.%s.%s: expected a number, got %s", tensor, key, rgh_json_kind(value));
       }
       const double number = json_is_boolean(value) ? json_is_true(value) : json_number_value(value);
       if (!rgh_fill_set(&item->fill[t], key, number)) {
@@ -357,7 +254,7 @@ static bool check_keys(json_t *json, rgh_message *why) {
     if (json_typeof(value) != groups[g].type) {
       static const char *const wanted[] = {
           [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list", [JSON_STRING] = "a string"};
-      return rgh_fail(why, "%s: expected %s, got %s", key, wanted[groups[g].type], kind_of(value));
+      return rgh_fail(why, "%s: expected %s, got %s", key, wanted[groups[g].type], rgh_json_kind(value));
     }
   }
   for (int g = 0; g < NUM_GROUPS; ++g) {
@@ -369,7 +266,7 @@ static bool check_keys(json_t *json, rgh_message *why) {
 }
 
 bool rgh_case_from_json(json_t *json, rgh_case *item, rgh_message *why) {
-  if (!json_is_object(json)) return rgh_fail(why, "expected an object, got %s", kind_of(json));
+  if (!json_is_object(json)) return rgh_fail(why, "expected an object, got %s", rgh_json_kind(json));
   if (!check_keys(json, why)) return false;
   const char *op = json_string_value(json_object_get(json, "op"));
   const char *name = json_string_value(json_object_get(json, "name"));

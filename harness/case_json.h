@@ -9,7 +9,4 @@
 /* Makes a finished case. On failure *item holds nothing to free, and the reason begins with the key at fault. */
 bool rgh_case_from_json(json_t *json, rgh_case *item, rgh_message *why);
 
-/* Reads a string value; NULL, with the reason, when it is anything else. `key` is what the reason calls it. */
-const char *rgh_json_text(const json_t *value, const char *key, rgh_message *why);
-
 #endif /* ROPEGRAD_HARNESS_CASE_JSON_H */

@@ -37,7 +37,7 @@ static void add_copies(rgh_floor *floor, const rgh_floor_kernels *kernels, int t
   }
 }
 
-/* The wider vectors are not always the faster ones, so every width that this machine has is tried. */
+/* The wider vectors are not always the faster ones, so the two widest that this machine has are tried. */
 static void add_widths(rgh_floor *floor, int threads) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) add_copies(floor, &rgh_floor_kernels_avx512, threads);
@@ -49,12 +49,12 @@ static void add_widths(rgh_floor *floor, int threads) {
   add_copies(floor, &rgh_floor_kernels_baseline, threads);
 }
 
-static unsigned char *allocate(int64_t bytes, size_t slack_bytes) {
+/* Writes what it allocates, so that every page is memory of its own and not the kernel's one page of zeros. */
+static unsigned char *allocate(int64_t bytes, size_t slack_bytes, int threads) {
   const size_t all = ((size_t)bytes + slack_bytes + PAGE_BYTES) / PAGE_BYTES * PAGE_BYTES;
   unsigned char *memory = aligned_alloc(PAGE_BYTES, all);
   if (memory == NULL) return NULL;
-    /* Written, so that every page is a page of memory of its own and not the kernel's one page of zeros. */
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) num_threads(threads)
   for (size_t begin = 0; begin < all; begin += PAGE_BYTES) memset(memory + begin, 1, PAGE_BYTES);
   return memory;
 }
@@ -65,8 +65,8 @@ bool rgh_floor_create(rgh_floor *floor, int64_t read_bytes, int64_t write_bytes,
   floor->read_bytes = read_bytes;
   floor->write_bytes = write_bytes;
   floor->slack_bytes = slack_bytes;
-  floor->source = allocate(read_bytes, slack_bytes);
-  floor->target = allocate(write_bytes, slack_bytes);
+  floor->source = allocate(read_bytes, slack_bytes, threads);
+  floor->target = allocate(write_bytes, slack_bytes, threads);
   floor->seen = aligned_alloc(RGH_LINE_BYTES, (size_t)threads * RGH_LINE_BYTES);
   if (floor->source == NULL || floor->target == NULL || floor->seen == NULL) {
     rgh_floor_destroy(floor);

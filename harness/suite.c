@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/case_json.h"
+#include "harness/json_value.h"
 
 static const long MAX_FILE_BYTES = 64L << 20;
 /* A case takes about 4 KiB, so a hostile file can make the tool use 40 MiB and no more. */

@@ -78,7 +78,7 @@ static bool compare_pass(const pass *p, int threads, rgh_comparison *comparison)
   const int64_t slices = p->dim >= 0 ? (p->length + p->slice - 1) / p->slice : 1;
   const int64_t elements = output_elements(p->problem, p->outputs);
   const int64_t slice_elements = p->dim >= 0 && p->length > 0 ? elements / p->length * p->slice : elements;
-  const int team = slices == 1 ? 1 : threads > 0 ? threads : omp_get_max_threads();
+  const int team = slices <= 1 ? 1 : threads > 0 ? threads : omp_get_max_threads();
 #pragma omp parallel num_threads(team)
   {
     rgh_comparison mine;

@@ -12,8 +12,7 @@ static void wide_levels_cannot_be_forced(void **state) {
   (void)state;
   for (int i = 0; i < 2; ++i) {
     rg_context *context;
-    assert_int_equal(rg_context_create(&context, TEST_CPU, &(rg_context_options){.variant = wide[i]}),
-                     RG_ERR_HARDWARE);
+    assert_int_equal(rg_context_create(&context, TEST_CPU, &(rg_context_options){.variant = wide[i]}), RG_ERR_HARDWARE);
     assert_null(context);
   }
 }

@@ -187,8 +187,7 @@ static void another_device_is_named(void **state) {
 static void a_misaligned_element_is_named(void **state) {
   (void)state;
   tensor(TOY_ROWS)->byte_offset = 4;
-  toy_refused(&call, RG_ERR_STRIDE,
-              "rg_toy_backward: rows: its first element is not aligned to the 8 bytes of int64");
+  toy_refused(&call, RG_ERR_STRIDE, "rg_toy_backward: rows: its first element is not aligned to the 8 bytes of int64");
   toy_valid(&call);
   tensor(TOY_GRAD_X)->data = call.memory[TOY_GRAD_X] + 2;
   toy_refused(&call, RG_ERR_STRIDE,

@@ -1,6 +1,7 @@
-/* Every status that this build can give, provoked through the public API where it reaches, else through the developers'.
- * RG_ERR_CUDA comes from a CUDA driver alone: a build without CUDA answers RG_ERR_NOT_BUILT before it asks for one, and
- * that is what is checked here. RG_ERR_HARDWARE has hardware_test.c, which takes the machine's instructions away. */
+/* Every status that this build can give, provoked through the public API where it reaches, else through the
+ * developers'. RG_ERR_CUDA comes from a CUDA driver alone: a build without CUDA answers RG_ERR_NOT_BUILT before it asks
+ * for one, and that is what is checked here. RG_ERR_HARDWARE has hardware_test.c, which takes the machine's
+ * instructions away. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -41,9 +41,9 @@ static inline void test_dense(test_view *view, void *data, rg_dtype dtype, int r
 }
 
 /* Fails unless `text` holds `part`, and shows both. */
-#define assert_text_has(text, part)                                                             \
-  do {                                                                                          \
-    if (strstr((text), (part)) == NULL) fail_msg("expected '%s' in '%s'", (part), (text));      \
+#define assert_text_has(text, part)                                                        \
+  do {                                                                                     \
+    if (strstr((text), (part)) == NULL) fail_msg("expected '%s' in '%s'", (part), (text)); \
   } while (0)
 
 #endif

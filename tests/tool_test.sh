@@ -104,6 +104,7 @@ expect 0 bench --suite small.json --device cpu --budget 0.05 --json record.json
 holds record.json '.schema == "ropegrad-record-1" and (.cases | length) == 2'
 holds record.json '.environment | .threads >= 1 and (.argv | length) > 4 and (.utc | endswith("Z"))'
 holds record.json '.protocol | .name == "faithful" and .repetitions == 3 and .flush_bytes > 0'
+# shellcheck disable=SC2016 # $r is jq's
 holds record.json '.protocol.repetitions as $r | .cases | all((.samples_us | length) == $r * .timed_calls)'
 holds record.json '.cases | all(.latency_us > 0 and .floor_us > 0 and .verify.status == "pass")'
 holds record.json '.cases | all((.ratio - .latency_us / .floor_us) | fabs < 1e-6)'

@@ -1,31 +1,23 @@
-/* The rotation of one row and its sums, on pairs of columns. Built once per level, as part of kv_cache_update_cpu.c.
+/* The rotation of new rows and their sums over heads, on pairs of columns. Built once per level, as part of
+ * kv_cache_update_cpu.c.
  *
- * A row of a tensor comes as `pair_row`: contiguous memory in the tensor's own dtype, where pair j lies as the style
- * has it. What is used again for every head, tables and their gradients, is staged as rg_real with the first elements
- * of the pairs in one array and the second in another. */
+ * Rows come in the tensors' own dtypes, contiguous, with pair j where the style has it. What serves several heads, the
+ * row of a table or of its gradient, is staged as rg_real, with the first elements of the pairs in one array and the
+ * second in another. */
 #ifndef ROPEGRAD_OPS_KV_CACHE_UPDATE_PAIRS_H
 #define ROPEGRAD_OPS_KV_CACHE_UPDATE_PAIRS_H
 
 #include "ops/kv_cache_update/kv_cache_update_rows.h"
 #include "src/simd/rotate.h"
 
-/* The most pairs of a row that are staged at a time, whole vectors at every level. */
-enum { MAX_PAIRS = 256 };
-
-/* Which pairs of a row: `count` of them from `begin` on. */
-typedef struct pair_range {
-  rg_style style;
-  int64_t rotary_dim, begin, count;
-} pair_range;
-
-/* rotate_half: `first` holds the first elements of the pairs, `second` the second. interleaved: `first` holds both. */
-typedef struct pair_row {
-  void *first, *second;
-} pair_row;
-
-typedef struct const_pair_row {
-  const void *first, *second;
-} const_pair_row;
+enum {
+  /* Rows of as many heads are treated together. Also the most terms that are summed in rg_real before they go to a
+     double: so few that even if all have one sign and all roundings one direction, the error stays below 4 u times the
+     sum. */
+  HEADS = 8,
+  /* The most pairs of a row that are treated at a time: whole vectors at every level. */
+  MAX_PAIRS = 256
+};
 
 /* Runs the statements with S, a constant, set to the style. */
 #define WITH_STYLE(style, S, ...)              \
@@ -41,49 +33,73 @@ typedef struct const_pair_row {
 
 /* ---- rows in memory ---- */
 
-/* The pairs of the row that starts at element `at`, in place where the columns are contiguous and else through
- * `buffer`, which holds 2*MAX_PAIRS elements. */
-static inline const_pair_row fetch_pairs(const rg_tensor *t, int64_t at, pair_range range, void *buffer) {
-  const int64_t stride = t->stride[t->rank - 1], half = range.rotary_dim / 2;
-  const size_t size = rg_dtype_size(t->dtype);
-  if (range.style == RG_STYLE_INTERLEAVED) {
-    const void *pairs = rg_element(t, at + 2 * range.begin * stride);
-    if (stride == 1) return (const_pair_row){pairs, NULL};
-    copy_elements(size, buffer, 1, pairs, stride, 2 * range.count);
-    return (const_pair_row){buffer, NULL};
+/* Which pairs of a row, as runs of columns: rotate_half has one run for the first elements and one for the second,
+ * which are one when they are whole halves; interleaved has one run. */
+typedef struct pair_range {
+  int64_t count;                       /* pairs */
+  int64_t first_column, second_column; /* where the runs begin; interleaved: both the same */
+  int64_t runs, run_columns;
+} pair_range;
+
+static inline pair_range range_of(rg_style style, int64_t rotary_dim, int64_t begin, int64_t count) {
+  if (style == RG_STYLE_INTERLEAVED) return (pair_range){count, 2 * begin, 2 * begin, 1, 2 * count};
+  const int64_t half = rotary_dim / 2;
+  const int64_t runs = count == half ? 1 : 2;
+  return (pair_range){count, begin, half + begin, runs, 2 * count / runs};
+}
+
+/* Contiguous rows of pairs, one per head. */
+typedef struct pair_rows {
+  char *first, *second; /* of head 0: first and second elements of the pairs; interleaved: `first` has both */
+  int64_t head;         /* bytes from one head's row to the next one's */
+} pair_rows;
+
+/* Rows of HEADS heads, one after the other, in any dtype: none is larger than rg_real. */
+typedef struct row_buffer {
+  rg_real element[HEADS * 2 * MAX_PAIRS];
+} row_buffer;
+
+/* With interleaved pairs nobody looks at `second`. */
+static inline pair_rows buffer_rows(row_buffer *buffer, int64_t element, const pair_range *range) {
+  char *first = (char *)buffer->element;
+  return (pair_rows){first, first + range->count * element, 2 * range->count * element};
+}
+
+/* The pairs of `heads` rows, of which the first begins at `row`: in place where columns are contiguous, else gathered
+ * into the buffer. */
+static inline pair_rows fetch_rows(const row_view *v, char *row, const pair_range *range, int heads,
+                                   row_buffer *buffer) {
+  if (contiguous_columns(v)) {
+    return (pair_rows){row + range->first_column * v->element, row + range->second_column * v->element, v->head};
   }
-  const void *first = rg_element(t, at + range.begin * stride);
-  const void *second = rg_element(t, at + (half + range.begin) * stride);
-  if (stride == 1) return (const_pair_row){first, second};
-  void *upper = (char *)buffer + range.count * (int64_t)size;
-  copy_elements(size, buffer, 1, first, stride, range.count);
-  copy_elements(size, upper, 1, second, stride, range.count);
-  return (const_pair_row){buffer, upper};
+  const pair_rows rows = buffer_rows(buffer, v->element, range);
+  for (int h = 0; h < heads; ++h, row += v->head) {
+    char *to = rows.first + h * rows.head;
+    copy_elements(v->element, to, v->element, row + range->first_column * v->column, v->column, range->run_columns);
+    if (range->runs == 1) continue;
+    copy_elements(v->element, to + range->run_columns * v->element, v->element, row + range->second_column * v->column,
+                  v->column, range->run_columns);
+  }
+  return rows;
 }
 
-/* Where in `buffer` (2*MAX_PAIRS elements) a row for store_pairs is made. */
-static inline pair_row buffer_pairs(size_t size, pair_range range, void *buffer) {
-  return (pair_row){buffer, (char *)buffer + range.count * (int64_t)size};
+static inline void store_run(const row_view *v, char *to, const char *from, int64_t columns, bool stream) {
+  if (contiguous_columns(v)) {
+    copy_bytes(to, from, columns * v->element, stream);
+  } else {
+    copy_elements(v->element, to, v->column, from, v->element, columns);
+  }
 }
 
-/* Writes the row made in `buffer` to the row that starts at element `at`. */
-static inline void store_pairs(const rg_tensor *t, int64_t at, pair_range range, const void *buffer, bool stream) {
-  const int64_t stride = t->stride[t->rank - 1], half = range.rotary_dim / 2;
-  const size_t size = rg_dtype_size(t->dtype);
-  /* Interleaved pairs are one run of columns; so are the halves when all of both is there. */
-  const bool one_run = range.style == RG_STYLE_INTERLEAVED || range.count == half;
-  const int64_t columns = one_run ? 2 * range.count : range.count;
-  int64_t column = range.style == RG_STYLE_INTERLEAVED ? 2 * range.begin : range.begin;
-  const char *from = buffer;
-  for (int run = 0; run < (one_run ? 1 : 2); ++run) {
-    void *to = rg_element(t, at + column * stride);
-    if (stride == 1) {
-      copy_bytes(to, from, columns * (int64_t)size, stream);
-    } else {
-      copy_elements(size, to, stride, from, 1, columns);
-    }
-    from += columns * (int64_t)size;
-    column += half;
+/* Writes what the buffer holds to `heads` rows, of which the first begins at `row`. */
+static inline void store_rows(const row_view *v, char *row, const pair_range *range, int heads, bool stream,
+                              const row_buffer *buffer) {
+  for (int h = 0; h < heads; ++h, row += v->head) {
+    const char *from = (const char *)buffer->element + h * 2 * range->count * v->element;
+    store_run(v, row + range->first_column * v->column, from, range->run_columns, stream);
+    if (range->runs == 1) continue;
+    store_run(v, row + range->second_column * v->column, from + range->run_columns * v->element, range->run_columns,
+              stream);
   }
 }
 
@@ -104,44 +120,28 @@ RG_INLINE void store_lanes(rg_dtype T, void *p, rg_vf v, int64_t lanes) {
 /* How many of 2*lanes interleaved elements the first of two vectors takes; the second takes the others. */
 RG_INLINE int64_t lower_lanes(int64_t lanes) { return 2 * lanes < RG_VF_WIDTH ? 2 * lanes : RG_VF_WIDTH; }
 
-RG_INLINE rg_pair load_pair(rg_dtype T, rg_style S, const_pair_row row, int64_t i, int64_t lanes) {
+RG_INLINE rg_pair load_pair(rg_dtype T, rg_style S, const char *first, const char *second, int64_t i, int64_t lanes) {
   if (S == RG_STYLE_ROTATE_HALF) {
-    return (rg_pair){load_lanes(T, rg_at_const(T, row.first, i), lanes),
-                     load_lanes(T, rg_at_const(T, row.second, i), lanes)};
+    return (rg_pair){load_lanes(T, rg_at_const(T, first, i), lanes), load_lanes(T, rg_at_const(T, second, i), lanes)};
   }
   const int64_t lower = lower_lanes(lanes);
   rg_pair pair;
-  rg_vf_deinterleave(load_lanes(T, rg_at_const(T, row.first, 2 * i), lower),
-                     load_lanes(T, rg_at_const(T, row.first, 2 * i + lower), 2 * lanes - lower), &pair.first,
-                     &pair.second);
+  rg_vf_deinterleave(load_lanes(T, rg_at_const(T, first, 2 * i), lower),
+                     load_lanes(T, rg_at_const(T, first, 2 * i + lower), 2 * lanes - lower), &pair.first, &pair.second);
   return pair;
 }
 
-RG_INLINE void store_pair(rg_dtype T, rg_style S, pair_row row, int64_t i, rg_pair pair, int64_t lanes) {
+RG_INLINE void store_pair(rg_dtype T, rg_style S, char *first, char *second, int64_t i, rg_pair pair, int64_t lanes) {
   if (S == RG_STYLE_ROTATE_HALF) {
-    store_lanes(T, rg_at(T, row.first, i), pair.first, lanes);
-    store_lanes(T, rg_at(T, row.second, i), pair.second, lanes);
+    store_lanes(T, rg_at(T, first, i), pair.first, lanes);
+    store_lanes(T, rg_at(T, second, i), pair.second, lanes);
     return;
   }
   const int64_t lower = lower_lanes(lanes);
   rg_vf a, b;
   rg_vf_interleave(pair.first, pair.second, &a, &b);
-  store_lanes(T, rg_at(T, row.first, 2 * i), a, lower);
-  store_lanes(T, rg_at(T, row.first, 2 * i + lower), b, 2 * lanes - lower);
-}
-
-/* Pairs i and on of a staged row. Its arrays end on whole vectors, so that no part is needed. */
-typedef struct staged_row {
-  rg_real *first, *second;
-} staged_row;
-
-RG_INLINE rg_pair load_staged(staged_row row, int64_t i) {
-  return (rg_pair){rg_vf_load(RG_REAL_DTYPE, row.first + i), rg_vf_load(RG_REAL_DTYPE, row.second + i)};
-}
-
-RG_INLINE void store_staged(staged_row row, int64_t i, rg_pair pair) {
-  rg_vf_store(RG_REAL_DTYPE, row.first + i, pair.first);
-  rg_vf_store(RG_REAL_DTYPE, row.second + i, pair.second);
+  store_lanes(T, rg_at(T, first, 2 * i), a, lower);
+  store_lanes(T, rg_at(T, first, 2 * i + lower), b, 2 * lanes - lower);
 }
 
 /* Runs the statements for each vector of `count` pairs, with constant `lanes` for all but the last. */
@@ -158,72 +158,100 @@ RG_INLINE void store_staged(staged_row row, int64_t i, rg_pair pair) {
     }                                                      \
   } while (0)
 
-/* ---- what is done to a row ---- */
+/* ---- tables ---- */
 
-RG_INLINE void stage_as(rg_dtype T, rg_style S, const_pair_row from, staged_row to, int64_t count) {
-  FOR_EACH_VECTOR(count, i, lanes, store_staged(to, i, load_pair(T, S, from, i, lanes)));
+typedef struct staged_row {
+  rg_real first[MAX_PAIRS], second[MAX_PAIRS];
+} staged_row;
+
+/* Vectors that begin below `count`; the last may have lanes beyond, which nobody looks at. */
+RG_INLINE rg_pair load_staged(const staged_row *row, int64_t i) {
+  return (rg_pair){rg_vf_load(RG_REAL_DTYPE, row->first + i), rg_vf_load(RG_REAL_DTYPE, row->second + i)};
 }
 
-static inline void stage_row(rg_dtype dtype, rg_style style, const_pair_row from, staged_row to, int64_t count) {
+RG_INLINE void store_staged(staged_row *row, int64_t i, rg_pair pair) {
+  rg_vf_store(RG_REAL_DTYPE, row->first + i, pair.first);
+  rg_vf_store(RG_REAL_DTYPE, row->second + i, pair.second);
+}
+
+RG_INLINE void stage_as(rg_dtype T, rg_style S, pair_rows from, staged_row *to, int64_t count) {
+  FOR_EACH_VECTOR(count, i, lanes, store_staged(to, i, load_pair(T, S, from.first, from.second, i, lanes)));
+}
+
+static inline void stage(rg_dtype dtype, rg_style style, pair_rows from, staged_row *to, int64_t count) {
   RG_WITH_DTYPE(dtype, T, WITH_STYLE(style, S, stage_as(T, S, from, to, count)));
 }
 
-RG_INLINE void unstage_as(rg_dtype T, rg_style S, staged_row from, pair_row to, int64_t count) {
-  FOR_EACH_VECTOR(count, i, lanes, store_pair(T, S, to, i, load_staged(from, i), lanes));
+RG_INLINE void unstage_as(rg_dtype T, rg_style S, const staged_row *from, pair_rows to, int64_t count) {
+  FOR_EACH_VECTOR(count, i, lanes, store_pair(T, S, to.first, to.second, i, load_staged(from, i), lanes));
 }
 
-static inline void unstage_row(rg_dtype dtype, rg_style style, staged_row from, pair_row to, int64_t count) {
+static inline void unstage(rg_dtype dtype, rg_style style, const staged_row *from, pair_rows to, int64_t count) {
   RG_WITH_DTYPE(dtype, T, WITH_STYLE(style, S, unstage_as(T, S, from, to, count)));
 }
 
-/* For each of `heads` rows: out = grad rotated back. One vector of the table serves all heads before the next. */
-RG_INLINE void rotate_as(rg_dtype T, rg_style S, rg_dtype product, int heads, const const_pair_row *grad,
-                         staged_row cosine, staged_row sine, const pair_row *out, int64_t count) {
-  FOR_EACH_VECTOR(count, i, lanes, {
-    const rg_pair c = load_staged(cosine, i), s = load_staged(sine, i);
-    for (int h = 0; h < heads; ++h) {
-      store_pair(T, S, out[h], i, rg_rotate_transpose(product, load_pair(T, S, grad[h], i, lanes), c, s), lanes);
+/* ---- one new row of several heads ---- */
+
+typedef struct head_group {
+  int heads;
+  int64_t count; /* pairs */
+  /* Rows to come, of head 0, as far from those of the other heads as in grad and key. Their lines are asked for on the
+     way: left to itself the processor waits for each row anew, because so many rows are open at a time. Addresses past
+     the end of a tensor do no harm here. */
+  const char *next_grad, *next_key;
+  bool wants_states, wants_sums;
+  pair_rows grad;                  /* of the cache row */
+  const staged_row *cosine, *sine; /* with wants_states */
+  pair_rows states;                /* with wants_states, written: grad rotated back */
+  pair_rows key;                   /* with wants_sums */
+  staged_row *grad_cos, *grad_sin; /* with wants_sums, written: the sums over these heads */
+} head_group;
+
+/* Asks for what a vector of pairs, of a row like the present ones, will take. */
+RG_INLINE void ask_for_pairs(rg_dtype T, const char *row, int64_t i) {
+  const int64_t begin = 2 * i * (int64_t)RG_SIZE(T), bytes = 2 * RG_VF_WIDTH * (int64_t)RG_SIZE(T);
+  for (int64_t line = 0; line < bytes && RG_VF_WIDTH > 1; line += LINE_BYTES) __builtin_prefetch(row + begin + line);
+}
+
+/* One vector of the tables, and of the sums, serves all heads before the next one. */
+RG_INLINE void gather_as(rg_dtype T, rg_style S, rg_dtype table_product, rg_dtype key_product, const head_group *w) {
+  FOR_EACH_VECTOR(w->count, i, lanes, {
+    const rg_pair zero = {rg_vf_zero(), rg_vf_zero()};
+    const rg_pair c = w->wants_states ? load_staged(w->cosine, i) : zero;
+    const rg_pair s = w->wants_states ? load_staged(w->sine, i) : zero;
+    rg_pair grad_cos = zero, grad_sin = zero;
+    for (int64_t h = 0; h < w->heads; ++h) {
+      const rg_pair g = load_pair(T, S, w->grad.first + h * w->grad.head, w->grad.second + h * w->grad.head, i, lanes);
+      ask_for_pairs(T, w->next_grad + h * w->grad.head, i);
+      if (w->wants_states) {
+        store_pair(T, S, w->states.first + h * w->states.head, w->states.second + h * w->states.head, i,
+                   rg_rotate_transpose(table_product, g, c, s), lanes);
+      }
+      if (w->wants_sums) {
+        const rg_pair k = load_pair(T, S, w->key.first + h * w->key.head, w->key.second + h * w->key.head, i, lanes);
+        ask_for_pairs(T, w->next_key + h * w->key.head, i);
+        rg_add_grad_cos(key_product, g, k, &grad_cos);
+        rg_add_grad_sin(key_product, g, k, &grad_sin);
+      }
+    }
+    if (w->wants_sums) {
+      store_staged(w->grad_cos, i, grad_cos);
+      store_staged(w->grad_sin, i, grad_sin);
     }
   });
 }
 
-/* product: NONE, the dtype itself, or that of rg_real; see rotate.h. */
-static inline void rotate_heads(rg_dtype dtype, rg_style style, rg_dtype product, int heads, const const_pair_row *grad,
-                                staged_row cosine, staged_row sine, const pair_row *out, int64_t count) {
+/* Products with a table are rounded to table_product: NONE, the dtype itself, or that of rg_real; products with a key
+ * to the dtype itself unless table_product is NONE. See rotate.h. */
+static inline void gather_heads(rg_dtype dtype, rg_style style, rg_dtype table_product, const head_group *group) {
+  const head_group w = *group;
   RG_WITH_DTYPE(dtype, T, WITH_STYLE(style, S, {
-                  if (product == RG_DTYPE_NONE) {
-                    rotate_as(T, S, RG_DTYPE_NONE, heads, grad, cosine, sine, out, count);
-                  } else if (product == T) {
-                    rotate_as(T, S, T, heads, grad, cosine, sine, out, count);
+                  if (table_product == RG_DTYPE_NONE) {
+                    gather_as(T, S, RG_DTYPE_NONE, RG_DTYPE_NONE, &w);
+                  } else if (table_product == T) {
+                    gather_as(T, S, T, T, &w);
                   } else {
-                    rotate_as(T, S, RG_REAL_DTYPE, heads, grad, cosine, sine, out, count);
-                  }
-                }));
-}
-
-/* grad_cos and grad_sin = the sums over `heads` rows, few enough for rg_real. */
-RG_INLINE void sum_as(rg_dtype T, rg_style S, rg_dtype product, int heads, const const_pair_row *grad,
-                      const const_pair_row *key, staged_row grad_cos, staged_row grad_sin, int64_t count) {
-  FOR_EACH_VECTOR(count, i, lanes, {
-    rg_pair cosine = {rg_vf_zero(), rg_vf_zero()}, sine = cosine;
-    for (int h = 0; h < heads; ++h) {
-      const rg_pair g = load_pair(T, S, grad[h], i, lanes), k = load_pair(T, S, key[h], i, lanes);
-      rg_add_grad_cos(product, g, k, &cosine);
-      rg_add_grad_sin(product, g, k, &sine);
-    }
-    store_staged(grad_cos, i, cosine);
-    store_staged(grad_sin, i, sine);
-  });
-}
-
-/* product: NONE or the dtype itself. */
-static inline void sum_heads(rg_dtype dtype, rg_style style, rg_dtype product, int heads, const const_pair_row *grad,
-                             const const_pair_row *key, staged_row grad_cos, staged_row grad_sin, int64_t count) {
-  RG_WITH_DTYPE(dtype, T, WITH_STYLE(style, S, {
-                  if (product == RG_DTYPE_NONE) {
-                    sum_as(T, S, RG_DTYPE_NONE, heads, grad, key, grad_cos, grad_sin, count);
-                  } else {
-                    sum_as(T, S, T, heads, grad, key, grad_cos, grad_sin, count);
+                    gather_as(T, S, RG_REAL_DTYPE, T, &w);
                   }
                 }));
 }

@@ -12,7 +12,10 @@ struct rg_error {
 };
 
 /* Writes the text (printf format, truncated to fit) and returns `status`, so that a check reads
- * `return rg_fail(error, RG_ERR_SHAPE, ...)`. With a NULL `error` the status alone is wanted. */
-rg_status rg_fail(rg_error *error, rg_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+ * `return rg_fail(error, RG_ERR_SHAPE, ...)`. With a NULL `error` the status alone is wanted. Cold:
+ * the compiler then keeps the failing paths apart from the others, whose code is fetched from memory in every call that
+ * follows much other work. */
+__attribute__((cold, format(printf, 3, 4))) rg_status rg_fail(rg_error *error, rg_status status, const char *format,
+                                                              ...);
 
 #endif

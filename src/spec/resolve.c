@@ -42,7 +42,8 @@ static rg_status read_descriptor(const rg_operator *op, int index, const DLTenso
     const int64_t size = given->shape[a];
     if (size < 0) return FAIL(RG_ERR_SHAPE, spec->name, "dimension %d has the negative size %" PRId64, a, size);
     tensor->shape[a] = size;
-    tensor->stride[a] = given->strides ? given->strides[a] : elements;
+    /* Nobody steps along an axis of one element: the row-major stride there spares all that follows a wild one. */
+    tensor->stride[a] = given->strides && size > 1 ? given->strides[a] : elements;
     if (__builtin_mul_overflow(elements, size > 0 ? size : 1, &elements) || elements > MAX_ELEMENTS) {
       return FAIL(RG_ERR_OVERFLOW, spec->name,
                   "dimension %d of size %" PRId64 " makes more elements than memory can hold", a, size);
@@ -61,6 +62,23 @@ static rg_status read_descriptor(const rg_operator *op, int index, const DLTenso
   }
   tensor->data = given->data == NULL ? NULL : (char *)given->data + given->byte_offset;
   return RG_OK;
+}
+
+/* A call that follows much other work finds the descriptors out of the caches. Asked for together they arrive together,
+ * instead of one after the other as the checks come to them. */
+static void prefetch_descriptors(const rg_operator *op, const void *args) {
+  for (int t = 0; t < op->num_tensors; ++t) {
+    __builtin_prefetch(&op->tensors[t]);
+    const DLTensor *given = rg_dev_get_tensor(op, args, t);
+    if (given != NULL) __builtin_prefetch(given);
+  }
+  for (int t = 0; t < op->num_tensors; ++t) {
+    const DLTensor *given = rg_dev_get_tensor(op, args, t);
+    if (given == NULL) continue;
+    __builtin_prefetch(given->shape);
+    __builtin_prefetch(given->strides);
+    __builtin_prefetch(given->data);
+  }
 }
 
 /* Reads every descriptor; returns the set of wanted outputs in *wanted. */
@@ -245,6 +263,7 @@ rg_status rg_resolve(const rg_operator *op, const void *args, DLDevice device, r
   if (args == NULL) return FAIL(RG_ERR_NULL, "args", "%s", "it is NULL");
   uint32_t wanted;
   int source[RG_MAX_DIMS];
+  prefetch_descriptors(op, args);
   rg_status status = read_descriptors(op, args, device, problem, &wanted, error);
   if (status == RG_OK) status = check_dtypes(op, problem, error);
   if (status == RG_OK) status = bind_dims(op, problem, source, error);

@@ -15,8 +15,7 @@ int main(void) {
   rg_context *context;
   if (rg_context_create(&context, cpu.device, NULL) != RG_OK) return 1;
   const rg_status status = rg_rope_2d_backward(
-      context,
-      &(rg_rope_2d_backward_args){.grad_cos = &gc, .grad_sin = &gs, .idx_theta = &t, .grad_idx_theta = &o});
+      context, &(rg_rope_2d_backward_args){.grad_cos = &gc, .grad_sin = &gs, .idx_theta = &t, .grad_idx_theta = &o});
   if (status != RG_OK) fprintf(stderr, "%s: %s\n", rg_status_string(status), rg_last_error(context));
   rg_context_destroy(context);
   return status == RG_OK && out[0] == 7 && out[1] == 8 ? 0 : 1;

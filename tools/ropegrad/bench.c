@@ -20,7 +20,7 @@ static const char help[] =
     "  --protocol P        faithful: caches flushed and tensors moved before every call (default)\n"
     "                      strict: fresh input values too, guards checked, and one timed call compared\n"
     "  --warm              neither flush nor move anything: the speed in the caches\n"
-    "  --budget SECONDS    time that a case may take, verification apart (default 1.5); calls are left out to keep to\n"
+    "  --budget SECONDS    time that a case may take, verification apart (default 2); calls are left out to keep to\n"
     "                      it, 5 a repetition at the least; 0: take them all, 3 times 10 + 50\n"
     "  --seed N            of the inputs (default 1)\n"
     "  --json FILE         write the record, schema ropegrad-record-1, with every sample\n"

@@ -7,6 +7,8 @@
 #include "harness/suite_folders.h"
 #include "tools/ropegrad/tool.h"
 
+enum { LINE_WIDTH = 100, FORMULA_INDENT = 20 };
+
 static const char help[] =
     "ropegrad list [--json FILE]: what there is, and what this machine can run\n"
     "\n"
@@ -29,12 +31,24 @@ static const char *device_reason(DLDevice device, char default_variant[64]) {
   return "";
 }
 
+/* Prints the words of `text` from column `indent` on, in lines of at most LINE_WIDTH columns. */
+static void print_wrapped(const char *text, int indent) {
+  int column = printf("%*s", indent, "");
+  while (*text != '\0') {
+    const int length = (int)strcspn(text, " ");
+    if (column > indent && column + 1 + length > LINE_WIDTH) column = printf("\n%*s", indent, "") - 1;
+    column += printf("%s%.*s", column > indent ? " " : "", length, text);
+    text += length + (text[length] == ' ');
+  }
+  putchar('\n');
+}
+
 static void list_operators(json_t *list) {
   puts("Operators (--op)");
   for (int id = 0; id < RG_NUM_OPS; id++) {
     const rg_operator *op = rg_dev_operator((rg_op_id)id, RG_BACKWARD);
-    printf("  %-17s %s%s\n  %-17s %s\n", op->name, op->title, op->in_place_param >= 0 ? "; can work in place" : "", "",
-           op->formula);
+    printf("  %-17s %s%s\n", op->name, op->title, op->in_place_param >= 0 ? "; can work in place" : "");
+    print_wrapped(op->formula, FORMULA_INDENT);
     json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "op", op->name, "title", op->title, "formula",
                                           op->formula, "in_place", op->in_place_param >= 0));
   }

@@ -1,0 +1,227 @@
+/* rotary_embedding on the CPU, built once per level. A row (b, s) is one dot product over the D/2 frequencies, done by
+ * one thread in an order that depends on D alone. Bound by memory, if only just: a row of the suite is 64 sines and
+ * cosines for 768 bytes read and 4 written. */
+#include <math.h>
+
+#include "ops/rotary_embedding/rotary_embedding_spec.h"
+#include "src/base/parallel.h"
+#include "src/simd/kernel.h"
+#include "src/simd/rows.h"
+#include "src/simd/sincos.h"
+#include "src/simd/vec.h"
+
+/* Rows worked on side by side, so that the sines of one fill the waits of the other. */
+enum { ROWS = 2 };
+
+/* Frequencies summed in float32: each lane adds 16 terms. Longer rows add such blocks in double, so that rounding
+ * errors do not grow with D. Also what is staged at a time. */
+enum { BLOCK = 16 * RG_VF_WIDTH };
+
+/* How far ahead rows are prefetched, in frequencies. NEAR, whole rows: far enough for memory to answer in time, near
+ * enough for what came to stay in the first-level cache until its turn (12 bytes a frequency in the suite's dtypes);
+ * the hardware foresees these rows badly, for of emb they use every other half. FAR, the first line of a row: a new
+ * page is then looked up before the lines on it are asked for, which would have to wait. */
+enum { NEAR = 256, FAR = 4096, LINE_BYTES = 64 };
+
+/* What frequency j of a row needs: the two halves of the gradients, of the dtype T that goes with them, its angle and
+ * the frequency itself. All contiguous. */
+typedef struct half_rows {
+  const void *grad_cos[2], *grad_sin[2];
+  const rg_real *emb, *inv_freq;
+} half_rows;
+
+/* From a row to one further on, in bytes modulo 2^64: the strides may be negative, and of any size where S is 1. */
+typedef struct row_distance {
+  uintptr_t grad_cos, grad_sin, emb;
+} row_distance;
+
+/* As many rows on as hold about `frequencies` of them; longer rows need no help and give 0. */
+RG_INLINE row_distance distance_of(rg_dtype T, const rg_problem *problem, int64_t frequencies) {
+  const rg_tensor *t = problem->tensor;
+  const int64_t half = problem->dim[DIM_D] / 2;
+  const uintptr_t rows = (uintptr_t)((frequencies + half / 2) / half);
+  return (row_distance){.grad_cos = rows * (uintptr_t)t[GRAD_COS].stride[1] * RG_SIZE(T),
+                        .grad_sin = rows * (uintptr_t)t[GRAD_SIN].stride[1] * RG_SIZE(T),
+                        .emb = rows * (uintptr_t)t[EMB].stride[1] * sizeof(rg_real)};
+}
+
+/* By number and not by pointer: near the end of a tensor the address lies past it, which a prefetch does not mind. */
+RG_INLINE void prefetch(const void *row, uintptr_t distance, int64_t offset, int64_t bytes) {
+  const uintptr_t first = (uintptr_t)row + distance + (uintptr_t)offset;
+  for (int64_t b = 0; b < bytes; b += LINE_BYTES) __builtin_prefetch((const void *)(first + (uintptr_t)b));
+}
+
+/* What a vector at frequency j reads, but of a later row. At width 1 the arithmetic takes far longer than the memory,
+ * so nothing is gained. */
+RG_INLINE void prefetch_vector(rg_dtype T, const half_rows *row, row_distance to, int64_t j) {
+  if (RG_VF_WIDTH == 1) return;
+  const int64_t pair_bytes = 2 * (int64_t)RG_SIZE(T); /* the two halves of a gradient follow each other */
+  prefetch(row->grad_cos[0], to.grad_cos, j * pair_bytes, RG_VF_WIDTH * pair_bytes);
+  prefetch(row->grad_sin[0], to.grad_sin, j * pair_bytes, RG_VF_WIDTH * pair_bytes);
+  prefetch(row->emb, to.emb, j * (int64_t)sizeof(rg_real), RG_VF_WIDTH * (int64_t)sizeof(rg_real));
+}
+
+RG_INLINE rg_vf add_term(rg_vf sum, rg_vf grad_cos, rg_vf grad_sin, rg_vf theta, rg_vf inv_freq) {
+  rg_vf sine, cosine;
+  rg_vf_sincos(theta, &sine, &cosine);
+  const rg_vf grad_theta = rg_vf_fnma(grad_cos, sine, rg_vf_mul(grad_sin, cosine));
+  return rg_vf_fma(inv_freq, grad_theta, sum);
+}
+
+RG_INLINE rg_vf load_both(rg_dtype T, const void *const half[2], int64_t j) {
+  return rg_vf_add(rg_vf_load(T, rg_at_const(T, half[0], j)), rg_vf_load(T, rg_at_const(T, half[1], j)));
+}
+
+RG_INLINE rg_vf add_vector(rg_dtype T, const half_rows *row, row_distance near, int64_t j, rg_vf sum) {
+  prefetch_vector(T, row, near, j);
+  return add_term(sum, load_both(T, row->grad_cos, j), load_both(T, row->grad_sin, j),
+                  rg_vf_load(RG_REAL_DTYPE, row->emb + j), rg_vf_load(RG_REAL_DTYPE, row->inv_freq + j));
+}
+
+RG_INLINE rg_vf load_both_part(rg_dtype T, const void *const half[2], int64_t j, int64_t n) {
+  return rg_vf_add(rg_vf_load_part(T, rg_at_const(T, half[0], j), n),
+                   rg_vf_load_part(T, rg_at_const(T, half[1], j), n));
+}
+
+/* n frequencies, fewer than a vector has lanes. */
+RG_INLINE rg_vf add_part(rg_dtype T, const half_rows *row, row_distance near, int64_t j, int64_t n, rg_vf sum) {
+  prefetch_vector(T, row, near, j);
+  return add_term(sum, load_both_part(T, row->grad_cos, j, n), load_both_part(T, row->grad_sin, j, n),
+                  rg_vf_load_part(RG_REAL_DTYPE, row->emb + j, n),
+                  rg_vf_load_part(RG_REAL_DTYPE, row->inv_freq + j, n));
+}
+
+/* Adds frequencies [j, end), BLOCK at most, of `rows` rows to their sums. */
+RG_INLINE void add_block(rg_dtype T, int rows, const half_rows *row, row_distance near, int64_t j, int64_t end,
+                         double *sum) {
+  rg_vf lanes[ROWS];
+  for (int r = 0; r < rows; ++r) lanes[r] = rg_vf_zero();
+  for (; j + RG_VF_WIDTH <= end; j += RG_VF_WIDTH) {
+    for (int r = 0; r < rows; ++r) lanes[r] = add_vector(T, &row[r], near, j, lanes[r]);
+  }
+  if (j < end) {
+    for (int r = 0; r < rows; ++r) lanes[r] = add_part(T, &row[r], near, j, end - j, lanes[r]);
+  }
+  for (int r = 0; r < rows; ++r) sum[r] += (double)rg_vf_sum(lanes[r]);
+}
+
+typedef struct task {
+  const rg_problem *problem;
+  double scaling;
+  bool contiguous_rows;
+} task;
+
+/* The place of element [b, s, 0], in elements. */
+RG_INLINE int64_t row_place(const rg_tensor *tensor, int64_t b, int64_t s) {
+  return b * tensor->stride[0] + s * tensor->stride[1];
+}
+
+/* The sum of row (b, s) one double at a time: for sums that float32 cannot hold although the scaled result may fit, and
+ * for inputs that are not finite. Rare, so it is kept out of the loops. */
+static __attribute__((noinline, cold)) double sum_in_double(const rg_problem *problem, int64_t b, int64_t s) {
+  const rg_tensor *t = problem->tensor;
+  const int64_t half = problem->dim[DIM_D] / 2;
+  double sum = 0.0;
+  for (int64_t j = 0; j < half; ++j) {
+    double grad[2];
+    for (int k = GRAD_COS; k <= GRAD_SIN; ++k) {
+      const int64_t first = row_place(&t[k], b, s) + j * t[k].stride[2];
+      grad[k] = rg_dtype_read(t[k].dtype, t[k].data, first) +
+                rg_dtype_read(t[k].dtype, t[k].data, first + half * t[k].stride[2]);
+    }
+    const double theta = rg_dtype_read(t[EMB].dtype, t[EMB].data, row_place(&t[EMB], b, s) + j * t[EMB].stride[2]);
+    sum += rg_dtype_read(t[INV_FREQ].dtype, t[INV_FREQ].data, row_place(&t[INV_FREQ], b, j)) *
+           (grad[GRAD_SIN] * cos(theta) - grad[GRAD_COS] * sin(theta));
+  }
+  return sum;
+}
+
+RG_INLINE void finish_row(const task *job, int64_t b, int64_t s, double sum) {
+  const rg_tensor *out = &job->problem->tensor[GRAD_POSITION_IDS];
+  if (__builtin_expect(!isfinite(sum), 0)) sum = sum_in_double(job->problem, b, s);
+  ((rg_real *)out->data)[row_place(out, b, s)] = (rg_real)(job->scaling * sum);
+}
+
+/* Rows s, s+1, ... of batch b, `rows` of them, their last dimensions contiguous. */
+RG_INLINE void do_rows(rg_dtype T, int rows, const task *job, row_distance near, row_distance far, int64_t b,
+                       int64_t s) {
+  const rg_tensor *t = job->problem->tensor;
+  const int64_t half = job->problem->dim[DIM_D] / 2;
+  half_rows row[ROWS];
+  double sum[ROWS] = {0.0};
+  for (int r = 0; r < rows; ++r) {
+    const void *grad_cos = rg_at_const(T, t[GRAD_COS].data, row_place(&t[GRAD_COS], b, s + r));
+    const void *grad_sin = rg_at_const(T, t[GRAD_SIN].data, row_place(&t[GRAD_SIN], b, s + r));
+    row[r] = (half_rows){.grad_cos = {grad_cos, rg_at_const(T, grad_cos, half)},
+                         .grad_sin = {grad_sin, rg_at_const(T, grad_sin, half)},
+                         .emb = (const rg_real *)t[EMB].data + row_place(&t[EMB], b, s + r),
+                         .inv_freq = (const rg_real *)t[INV_FREQ].data + row_place(&t[INV_FREQ], b, 0)};
+    prefetch(row[r].grad_cos[0], far.grad_cos, 0, LINE_BYTES);
+    prefetch(row[r].grad_sin[0], far.grad_sin, 0, LINE_BYTES);
+    prefetch(row[r].emb, far.emb, 0, LINE_BYTES);
+  }
+  for (int64_t j = 0; j < half; j += BLOCK) {
+    add_block(T, rows, row, near, j, half - j < BLOCK ? half : j + BLOCK, sum);
+  }
+  for (int r = 0; r < rows; ++r) finish_row(job, b, s + r, sum[r]);
+}
+
+RG_INLINE void do_contiguous(rg_dtype T, const task *job, int64_t b, int64_t s, int64_t s_end) {
+  const row_distance near = distance_of(T, job->problem, NEAR), far = distance_of(T, job->problem, FAR);
+  for (; s + ROWS <= s_end; s += ROWS) do_rows(T, ROWS, job, near, far, b, s);
+  for (; s < s_end; ++s) do_rows(T, 1, job, near, far, b, s);
+}
+
+/* Row (b, s) through contiguous buffers. */
+static void do_staged_row(const task *job, int64_t b, int64_t s) {
+  const rg_tensor *t = job->problem->tensor;
+  const int64_t half = job->problem->dim[DIM_D] / 2;
+  rg_real gradient[2][2][BLOCK], emb[BLOCK], inv_freq[BLOCK];
+  const half_rows staged = {
+      {gradient[GRAD_COS][0], gradient[GRAD_COS][1]}, {gradient[GRAD_SIN][0], gradient[GRAD_SIN][1]}, emb, inv_freq};
+  double sum = 0.0;
+  for (int64_t j = 0; j < half; j += BLOCK) {
+    const int64_t n = half - j < BLOCK ? half - j : BLOCK;
+    for (int k = GRAD_COS; k <= GRAD_SIN; ++k) {
+      const int64_t stride = t[k].stride[2], place = row_place(&t[k], b, s);
+      rg_row_gather(t[k].dtype, t[k].data, place + j * stride, stride, gradient[k][0], n);
+      rg_row_gather(t[k].dtype, t[k].data, place + (half + j) * stride, stride, gradient[k][1], n);
+    }
+    rg_row_gather(RG_REAL_DTYPE, t[EMB].data, row_place(&t[EMB], b, s) + j * t[EMB].stride[2], t[EMB].stride[2], emb,
+                  n);
+    rg_row_gather(RG_REAL_DTYPE, t[INV_FREQ].data, row_place(&t[INV_FREQ], b, j), t[INV_FREQ].stride[1], inv_freq, n);
+    add_block(RG_REAL_DTYPE, 1, &staged, (row_distance){0}, 0, n, &sum);
+  }
+  finish_row(job, b, s, sum);
+}
+
+/* Rows [begin, end) of the B*S rows, batch by batch. */
+static void row_range(void *arg, int64_t begin, int64_t end) {
+  const task *job = arg;
+  const int64_t S = job->problem->dim[DIM_S];
+  while (begin < end) {
+    const int64_t b = begin / S, s = begin % S;
+    const int64_t s_end = S - s < end - begin ? S : s + (end - begin);
+    if (job->contiguous_rows) {
+      RG_WITH_DTYPE(job->problem->tensor[GRAD_COS].dtype, T, do_contiguous(T, job, b, s, s_end));
+    } else {
+      for (int64_t i = s; i < s_end; ++i) do_staged_row(job, b, i);
+    }
+    begin += s_end - s;
+  }
+}
+
+RG_CPU_KERNEL(rg_rotary_embedding_backward) {
+  const rg_tensor *t = problem->tensor;
+  const rg_rotary_embedding_backward_args *args = problem->args;
+  rg_cost cost;
+  problem->op->cost(problem, &cost);
+  task job = {
+      .problem = problem,
+      .scaling = rg_rotary_embedding_scaling(args->attention_scaling, t[EMB].dtype),
+      .contiguous_rows = t[GRAD_COS].stride[2] == 1 && t[GRAD_SIN].stride[2] == 1 && t[EMB].stride[2] == 1 &&
+                         (t[INV_FREQ].stride[1] == 1 || problem->dim[DIM_D] == 2),
+  };
+  rg_parallel_ranges(resources->threads, rg_tensor_elements(&t[GRAD_POSITION_IDS]), cost.read_bytes + cost.write_bytes,
+                     row_range, &job);
+}
