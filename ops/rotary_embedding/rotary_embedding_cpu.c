@@ -30,8 +30,10 @@ typedef struct half_rows {
   const rg_real *emb, *inv_freq;
 } half_rows;
 
-/* From a row to one further on, in bytes modulo 2^64: the strides may be negative, and of any size where S is 1. */
+/* From a row to one further on: in rows, and in bytes modulo 2^64, for strides may be negative, and of any size where S
+ * is 1. All 0: to the row itself. */
 typedef struct row_distance {
+  int64_t rows;
   uintptr_t grad_cos, grad_sin, emb;
 } row_distance;
 
@@ -39,13 +41,20 @@ typedef struct row_distance {
 RG_INLINE row_distance distance_of(rg_dtype T, const rg_problem *problem, int64_t frequencies) {
   const rg_tensor *t = problem->tensor;
   const int64_t half = problem->dim[DIM_D] / 2;
-  const uintptr_t rows = (uintptr_t)((frequencies + half / 2) / half);
-  return (row_distance){.grad_cos = rows * (uintptr_t)t[GRAD_COS].stride[1] * RG_SIZE(T),
-                        .grad_sin = rows * (uintptr_t)t[GRAD_SIN].stride[1] * RG_SIZE(T),
-                        .emb = rows * (uintptr_t)t[EMB].stride[1] * sizeof(rg_real)};
+  const int64_t rows = (frequencies + half / 2) / half;
+  return (row_distance){.rows = rows,
+                        .grad_cos = (uintptr_t)rows * (uintptr_t)t[GRAD_COS].stride[1] * RG_SIZE(T),
+                        .grad_sin = (uintptr_t)rows * (uintptr_t)t[GRAD_SIN].stride[1] * RG_SIZE(T),
+                        .emb = (uintptr_t)rows * (uintptr_t)t[EMB].stride[1] * sizeof(rg_real)};
 }
 
-/* By number and not by pointer: near the end of a tensor the address lies past it, which a prefetch does not mind. */
+/* With `left` rows to go: nothing past the last one, where memory may not be mapped and looking it up costs most. */
+RG_INLINE row_distance within(row_distance distance, int64_t left) {
+  return distance.rows < left ? distance : (row_distance){0};
+}
+
+/* By number and not by pointer: where batches do not follow each other in memory the address may lie outside the
+ * tensor, which a prefetch does not mind. */
 RG_INLINE void prefetch(const void *row, uintptr_t distance, int64_t offset, int64_t bytes) {
   const uintptr_t first = (uintptr_t)row + distance + (uintptr_t)offset;
   for (int64_t b = 0; b < bytes; b += LINE_BYTES) __builtin_prefetch((const void *)(first + (uintptr_t)b));
@@ -166,10 +175,14 @@ RG_INLINE void do_rows(rg_dtype T, int rows, const task *job, row_distance near,
   for (int r = 0; r < rows; ++r) finish_row(job, b, s + r, sum[r]);
 }
 
-RG_INLINE void do_contiguous(rg_dtype T, const task *job, int64_t b, int64_t s, int64_t s_end) {
+/* Rows [s, s_end) of batch b; `after` more rows follow in later batches. */
+RG_INLINE void do_contiguous(rg_dtype T, const task *job, int64_t b, int64_t s, int64_t s_end, int64_t after) {
   const row_distance near = distance_of(T, job->problem, NEAR), far = distance_of(T, job->problem, FAR);
-  for (; s + ROWS <= s_end; s += ROWS) do_rows(T, ROWS, job, near, far, b, s);
-  for (; s < s_end; ++s) do_rows(T, 1, job, near, far, b, s);
+  for (; s + ROWS <= s_end; s += ROWS) {
+    const int64_t left = s_end - s - (ROWS - 1) + after;
+    do_rows(T, ROWS, job, within(near, left), within(far, left), b, s);
+  }
+  for (; s < s_end; ++s) do_rows(T, 1, job, (row_distance){0}, (row_distance){0}, b, s);
 }
 
 /* Row (b, s) through contiguous buffers. */
@@ -201,13 +214,13 @@ static void row_range(void *arg, int64_t begin, int64_t end) {
   const int64_t S = job->problem->dim[DIM_S];
   while (begin < end) {
     const int64_t b = begin / S, s = begin % S;
-    const int64_t s_end = S - s < end - begin ? S : s + (end - begin);
+    const int64_t n = S - s < end - begin ? S - s : end - begin;
+    begin += n;
     if (job->contiguous_rows) {
-      RG_WITH_DTYPE(job->problem->tensor[GRAD_COS].dtype, T, do_contiguous(T, job, b, s, s_end));
+      RG_WITH_DTYPE(job->problem->tensor[GRAD_COS].dtype, T, do_contiguous(T, job, b, s, s + n, end - begin));
     } else {
-      for (int64_t i = s; i < s_end; ++i) do_staged_row(job, b, i);
+      for (int64_t i = s; i < s + n; ++i) do_staged_row(job, b, i);
     }
-    begin += s_end - s;
   }
 }
 

@@ -5,7 +5,6 @@
  * worked off in blocks, a block in periods: the few rows whose elements are a whole number of vectors. So no vector is
  * left half empty, whatever D is: one may span two rows, and a table says which position weighs each of its lanes. A
  * block adds up in float, a chunk in double. */
-#include "ops/vision_rotary/vision_rotary_lookup.h"
 #include "ops/vision_rotary/vision_rotary_spec.h"
 #include "src/base/parallel.h"
 #include "src/simd/kernel.h"
@@ -35,7 +34,7 @@ typedef struct task {
   int64_t chunk_rows;
   int64_t period_rows;
   int64_t block_rows; /* a multiple of period_rows */
-  bool in_place;      /* the rows follow each other in memory and all their columns are wanted: nothing is staged */
+  bool direct;        /* the rows follow each other in memory and all their columns are wanted: nothing is staged */
   double *sums;       /* [chunks, columns] */
   int32_t position_of[MAX_PERIOD + RG_VF_WIDTH]; /* which of the period's positions weighs an element */
 } task;
@@ -138,7 +137,7 @@ static void chunk_range(void *arg, int64_t begin, int64_t end) {
     for (int64_t row = first_row; row < end_row; row += job->block_rows) {
       const int64_t rows = end_row - row < job->block_rows ? end_row - row : job->block_rows;
       read_positions(&t[POS_IDS], row, rows, position);
-      if (job->in_place) {
+      if (job->direct) {
         const block b = {rg_element(&t[GRAD_COS], row * D), rg_element(&t[GRAD_SIN], row * D),
                          rg_element(&t[EMB], row * D), position, rows};
         RG_WITH_DTYPE(t[GRAD_COS].dtype, T, do_block(T, job, b, sums));
@@ -190,8 +189,8 @@ RG_CPU_KERNEL(rg_vision_rotary_backward) {
   const int64_t rows = (P / MAX_CHUNKS + 4) / 4 * 4;
   job.chunk_rows = rows < MIN_CHUNK_ROWS ? MIN_CHUNK_ROWS : rows;
   const int64_t chunks = (P + job.chunk_rows - 1) / job.chunk_rows;
-  job.in_place = Q <= MAX_COLUMNS && rg_tensor_is_dense(&t[GRAD_COS]) && rg_tensor_is_dense(&t[GRAD_SIN]) &&
-                 rg_tensor_is_dense(&t[EMB]);
+  job.direct = Q <= MAX_COLUMNS && rg_tensor_is_dense(&t[GRAD_COS]) && rg_tensor_is_dense(&t[GRAD_SIN]) &&
+               rg_tensor_is_dense(&t[EMB]);
   for (int64_t first = 0; first < Q; first += MAX_COLUMNS) {
     choose_columns(&job, first, Q - first < MAX_COLUMNS ? Q - first : MAX_COLUMNS);
     rg_parallel_ranges(resources->threads, chunks, P * QUARTERS * job.columns * angle_bytes, chunk_range, &job);

@@ -102,6 +102,11 @@ RG_INLINE rg_vf rg_vf_round_to(rg_dtype t, rg_vf v) {
   return _mm512_castsi512_ps(_mm512_and_si512(rg_bf16_bits(v), _mm512_set1_epi32((int)0xffff0000)));
 }
 
+/* A permutation of one vector, not a gather: that would cost a load per lane. */
+RG_INLINE rg_vf rg_vf_lookup(const rg_real *table, const int32_t *index) {
+  return _mm512_permutexvar_ps(_mm512_loadu_si512(index), _mm512_loadu_ps(table));
+}
+
 RG_INLINE bool rg_vf_any_beyond(rg_vf v, rg_real limit) {
   return _mm512_cmp_ps_mask(_mm512_abs_ps(v), _mm512_set1_ps(limit), _CMP_NLE_UQ) != 0;
 }

@@ -79,6 +79,13 @@ RG_INLINE rg_vf rg_vf_round_to(rg_dtype t, rg_vf v) {
   return vreinterpretq_f32_u32(vandq_u32(rg_bf16_bits(v), vdupq_n_u32(0xffff0000u)));
 }
 
+/* The table is one of bytes: lane n is bytes 4n to 4n + 3. */
+RG_INLINE rg_vf rg_vf_lookup(const rg_real *table, const int32_t *index) {
+  const uint32x4_t first_byte = vmulq_n_u32(vreinterpretq_u32_s32(vld1q_s32(index)), 0x04040404u);
+  const uint32x4_t bytes = vaddq_u32(first_byte, vdupq_n_u32(0x03020100u));
+  return vreinterpretq_f32_u8(vqtbl1q_u8(vreinterpretq_u8_f32(vld1q_f32(table)), vreinterpretq_u8_u32(bytes)));
+}
+
 RG_INLINE bool rg_vf_any_beyond(rg_vf v, rg_real limit) {
   return vminvq_u32(vcleq_f32(vabsq_f32(v), vdupq_n_f32(limit))) == 0;
 }

@@ -33,6 +33,8 @@ RG_INLINE void rg_vf_interleave(rg_vf even, rg_vf odd, rg_vf *a, rg_vf *b) {
   *b = odd;
 }
 
+RG_INLINE rg_vf rg_vf_lookup(const rg_real *table, const int32_t *index) { return table[*index]; }
+
 /* Not `fabs(v) > limit`, which is false for a NaN. */
 RG_INLINE bool rg_vf_any_beyond(rg_vf v, rg_real limit) { return !(fabs((double)v) <= (double)limit); }
 

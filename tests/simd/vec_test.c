@@ -78,6 +78,18 @@ static void deinterleave_separates_even_and_odd_elements(void **state) {
   assert_memory_equal(back, memory, sizeof memory);
 }
 
+static void lookup_permutes_the_table(void **state) {
+  (void)state;
+  rg_real table[RG_VF_WIDTH], got[RG_VF_WIDTH];
+  int32_t index[RG_VF_WIDTH];
+  for (int i = 0; i < RG_VF_WIDTH; ++i) table[i] = (rg_real)(100 + i);
+  for (int turn = 0; turn < RG_VF_WIDTH; ++turn) {
+    for (int i = 0; i < RG_VF_WIDTH; ++i) index[i] = (3 * i + turn) % RG_VF_WIDTH;
+    rg_vf_store(RG_REAL_DTYPE, got, rg_vf_lookup(table, index));
+    for (int i = 0; i < RG_VF_WIDTH; ++i) assert_true(got[i] == table[index[i]]);
+  }
+}
+
 static void any_beyond_sees_each_lane(void **state) {
   (void)state;
   const rg_real limit = 1024;
@@ -134,6 +146,7 @@ int main(void) {
     cmocka_unit_test(constants_fill_every_lane),
     cmocka_unit_test(sum_counts_every_lane_once),
     cmocka_unit_test(deinterleave_separates_even_and_odd_elements),
+    cmocka_unit_test(lookup_permutes_the_table),
     cmocka_unit_test(any_beyond_sees_each_lane),
 #if RG_LEVEL != RG_LEVEL_FLOAT64
     cmocka_unit_test(turn_goes_round_by_quarters),
