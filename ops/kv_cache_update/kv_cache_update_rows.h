@@ -4,7 +4,6 @@
 #define ROPEGRAD_OPS_KV_CACHE_UPDATE_ROWS_H
 
 #include "src/simd/kernel.h"
-#include "src/simd/rows.h"
 #include "src/simd/stream.h"
 
 enum {
