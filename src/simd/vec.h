@@ -19,10 +19,11 @@
  *   rg_vf_deinterleave(a, b, &e, &o)   a, b: two vectors that follow each other in memory; e, o: their even and odd
  *                                      elements
  *   rg_vf_interleave(e, o, &a, &b)     the converse
- *   rg_vf_lookup(table, index)         lane i is table[index[i]], for a table of RG_VF_WIDTH elements and 0 <= index[i]
- * < RG_VF_WIDTH; at width 1 the table may have any size rg_vf_any_beyond(v, limit)         does any lane have |lane| >
- * limit, or hold a NaN? rg_vf_turn(k, &s, &c)              (float levels) s, c: sine and cosine of an angle r, replaced
- * by those of r + k*pi/2. Each lane of k holds an integer plus 1.5 * 2^23, which puts the integer into its low bits
+ *   rg_vf_lookup(table, index)         lane i is table[index[i]], 0 <= index[i] < RG_VF_WIDTH; the table has that many
+ *                                      elements, at width 1 any number
+ *   rg_vf_any_beyond(v, limit)         does any lane have |lane| > limit, or hold a NaN?
+ *   rg_vf_negate_odd(k, v)             (float levels) v, negated in the lanes where k is odd. Each lane of k holds an
+ *                                      integer plus 1.5 * 2^23, which puts the integer into its low bits
  *
  * A dtype argument `t` must be a constant that the optimiser sees, so that only its branch remains. The float levels
  * know RG_F32, RG_BF16 and RG_F16, the FLOAT64 level RG_F64 alone. */

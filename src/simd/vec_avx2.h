@@ -127,16 +127,8 @@ RG_INLINE bool rg_vf_any_beyond(rg_vf v, rg_real limit) {
   return _mm256_movemask_ps(_mm256_cmp_ps(magnitude, _mm256_set1_ps(limit), _CMP_NLE_UQ)) != 0;
 }
 
-RG_INLINE void rg_vf_turn(rg_vf k, rg_vf *sine, rg_vf *cosine) {
-  __m256i q = _mm256_castps_si256(k);
-  __m256 swap = _mm256_castsi256_ps(_mm256_slli_epi32(q, 31)); /* bit 0 where a blend looks: at the sign */
-  __m256i at_sign = _mm256_slli_epi32(q, 30);                  /* bit 1 there; adding 2^30 makes it bit 1 of q + 1 */
-  __m256i next_at_sign = _mm256_add_epi32(at_sign, _mm256_set1_epi32(0x40000000));
-  __m256 sign = _mm256_set1_ps(-0.0f);
-  __m256 s = _mm256_blendv_ps(*sine, *cosine, swap);
-  __m256 c = _mm256_blendv_ps(*cosine, *sine, swap);
-  *sine = _mm256_xor_ps(s, _mm256_and_ps(_mm256_castsi256_ps(at_sign), sign));
-  *cosine = _mm256_xor_ps(c, _mm256_and_ps(_mm256_castsi256_ps(next_at_sign), sign));
+RG_INLINE rg_vf rg_vf_negate_odd(rg_vf k, rg_vf v) {
+  return _mm256_xor_ps(v, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(k), 31)));
 }
 
 #endif

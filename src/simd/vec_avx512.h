@@ -111,17 +111,8 @@ RG_INLINE bool rg_vf_any_beyond(rg_vf v, rg_real limit) {
   return _mm512_cmp_ps_mask(_mm512_abs_ps(v), _mm512_set1_ps(limit), _CMP_NLE_UQ) != 0;
 }
 
-RG_INLINE void rg_vf_turn(rg_vf k, rg_vf *sine, rg_vf *cosine) {
-  __m512i q = _mm512_castps_si512(k);
-  __mmask16 swap = _mm512_test_epi32_mask(q, _mm512_set1_epi32(1));
-  __m512i at_sign = _mm512_slli_epi32(q, 30); /* bit 1 at the sign; adding 2^30 makes it bit 1 of q + 1 */
-  __m512i next_at_sign = _mm512_add_epi32(at_sign, _mm512_set1_epi32(0x40000000));
-  __m512i sign = _mm512_set1_epi32((int)0x80000000);
-  __m512i s = _mm512_castps_si512(_mm512_mask_blend_ps(swap, *sine, *cosine));
-  __m512i c = _mm512_castps_si512(_mm512_mask_blend_ps(swap, *cosine, *sine));
-  /* 0x78 is the truth table of first ^ (second & third). */
-  *sine = _mm512_castsi512_ps(_mm512_ternarylogic_epi32(s, at_sign, sign, 0x78));
-  *cosine = _mm512_castsi512_ps(_mm512_ternarylogic_epi32(c, next_at_sign, sign, 0x78));
+RG_INLINE rg_vf rg_vf_negate_odd(rg_vf k, rg_vf v) {
+  return _mm512_xor_ps(v, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(k), 31)));
 }
 
 #endif

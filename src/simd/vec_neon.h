@@ -90,16 +90,9 @@ RG_INLINE bool rg_vf_any_beyond(rg_vf v, rg_real limit) {
   return vminvq_u32(vcleq_f32(vabsq_f32(v), vdupq_n_f32(limit))) == 0;
 }
 
-RG_INLINE void rg_vf_turn(rg_vf k, rg_vf *sine, rg_vf *cosine) {
-  uint32x4_t q = vreinterpretq_u32_f32(k);
-  uint32x4_t swap = vtstq_u32(q, vdupq_n_u32(1));
-  uint32x4_t at_sign = vshlq_n_u32(q, 30); /* bit 1 at the sign; adding 2^30 makes it bit 1 of q + 1 */
-  uint32x4_t next_at_sign = vaddq_u32(at_sign, vdupq_n_u32(0x40000000));
-  uint32x4_t sign = vdupq_n_u32(0x80000000u);
-  uint32x4_t s = vreinterpretq_u32_f32(vbslq_f32(swap, *cosine, *sine));
-  uint32x4_t c = vreinterpretq_u32_f32(vbslq_f32(swap, *sine, *cosine));
-  *sine = vreinterpretq_f32_u32(veorq_u32(s, vandq_u32(at_sign, sign)));
-  *cosine = vreinterpretq_f32_u32(veorq_u32(c, vandq_u32(next_at_sign, sign)));
+RG_INLINE rg_vf rg_vf_negate_odd(rg_vf k, rg_vf v) {
+  const uint32x4_t sign = vshlq_n_u32(vreinterpretq_u32_f32(k), 31);
+  return vreinterpretq_f32_u32(veorq_u32(vreinterpretq_u32_f32(v), sign));
 }
 
 #endif

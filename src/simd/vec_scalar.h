@@ -130,13 +130,7 @@ RG_INLINE rg_vf rg_vf_round_to(rg_dtype t, rg_vf v) {
   return t == RG_BF16 ? rg_bf16_to_float(rg_float_to_bf16(v)) : rg_f16_to_float(rg_float_to_f16(v));
 }
 
-RG_INLINE void rg_vf_turn(rg_vf k, rg_vf *sine, rg_vf *cosine) {
-  uint32_t q = rg_float_bits(k);
-  rg_vf s = q & 1u ? *cosine : *sine;
-  rg_vf c = q & 1u ? *sine : *cosine;
-  *sine = q & 2u ? -s : s;
-  *cosine = (q + 1u) & 2u ? -c : c;
-}
+RG_INLINE rg_vf rg_vf_negate_odd(rg_vf k, rg_vf v) { return rg_float_bits(k) & 1u ? -v : v; }
 
 #endif
 

@@ -5,7 +5,10 @@
 
 double rg_dev_allowance_used(rg_dtype dtype, double value, double reference, double magnitude, int64_t terms) {
   if (isnan(reference)) return isnan(value) ? 0.0 : (double)INFINITY;
-  if (magnitude == RG_EXACT) return value == reference ? 0.0 : (double)INFINITY;
+  if (magnitude == RG_EXACT) {
+    const bool same = value == reference && signbit(value) == signbit(reference);
+    return same ? 0.0 : (double)INFINITY;
+  }
   if (isinf(reference)) return value == reference ? 0.0 : (double)INFINITY;
   /* A float64 output is compared with a reference that rounds as it does itself, so both may use the allowance. */
   const double u = rg_dtype_unit_roundoff(dtype == RG_F64 ? RG_F64 : RG_F32);

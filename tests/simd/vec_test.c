@@ -108,21 +108,13 @@ static void any_beyond_sees_each_lane(void **state) {
 }
 
 #if RG_LEVEL != RG_LEVEL_FLOAT64
-static void turn_goes_round_by_quarters(void **state) {
+static void negate_odd_looks_at_the_lowest_bit(void **state) {
   (void)state;
-  /* (sine, cosine) after k quarter turns of an angle with sine 3 and cosine 5. */
-  static const float turned[4][2] = {{3, 5}, {5, -3}, {-3, -5}, {-5, 3}};
   for (int first = -20; first < 20; first++) {
-    float quarters[W], sines[W], cosines[W];
-    for (int i = 0; i < W; i++) quarters[i] = 0x1.8p23f + (float)(first + i);
-    rg_vf sine = rg_vf_set1(3), cosine = rg_vf_set1(5);
-    rg_vf_turn(from_lanes(quarters), &sine, &cosine);
-    to_lanes(sines, sine);
-    to_lanes(cosines, cosine);
-    for (int i = 0; i < W; i++) {
-      const int k = (first + i) & 3;
-      assert_true(sines[i] == turned[k][0] && cosines[i] == turned[k][1]);
-    }
+    float k[W], got[W];
+    for (int i = 0; i < W; i++) k[i] = 0x1.8p23f + (float)(first + i);
+    to_lanes(got, rg_vf_negate_odd(from_lanes(k), rg_vf_set1(3)));
+    for (int i = 0; i < W; i++) assert_true(got[i] == ((first + i) % 2 == 0 ? 3 : -3));
   }
 }
 #endif
@@ -149,7 +141,7 @@ int main(void) {
     cmocka_unit_test(lookup_permutes_the_table),
     cmocka_unit_test(any_beyond_sees_each_lane),
 #if RG_LEVEL != RG_LEVEL_FLOAT64
-    cmocka_unit_test(turn_goes_round_by_quarters),
+    cmocka_unit_test(negate_odd_looks_at_the_lowest_bit),
 #endif
     cmocka_unit_test(addresses_count_elements),
   };
