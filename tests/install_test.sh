@@ -48,3 +48,9 @@ echo "find_package"
 for program in c_shared cpp_shared c_static; do
   cmake/$program
 done
+
+echo "the README's example"
+awk '/^```/ { inside = /^```c$/; next } inside' "${sources%/tests/install}/README.md" >example.c
+flags --cflags --libs
+"$cc" -std=c11 -Wall -Werror example.c "${found[@]}" -o example
+[[ $(./example) == "grad_q[0] = 2" ]]

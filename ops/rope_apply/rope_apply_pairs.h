@@ -1,0 +1,110 @@
+/* Vectors of pairs in memory: loads and stores in both styles, and rows of pairs staged as split rows.
+ *
+ * A split row holds n pairs as rg_real: their first elements, then, `half` elements further on, their second ones. It
+ * is what a row of the style rotate_half looks like, so one body serves both. */
+#ifndef ROPEGRAD_OPS_ROPE_APPLY_PAIRS_H
+#define ROPEGRAD_OPS_ROPE_APPLY_PAIRS_H
+
+#include "src/simd/rotate.h"
+#include "src/simd/rows.h"
+
+/* The first n lanes, 0 <= n <= RG_VF_WIDTH; without a mask where n is the constant RG_VF_WIDTH. */
+RG_INLINE rg_vf load_lanes(rg_dtype T, const void *row, int64_t i, int64_t n) {
+  return n == RG_VF_WIDTH ? rg_vf_load(T, rg_at_const(T, row, i)) : rg_vf_load_part(T, rg_at_const(T, row, i), n);
+}
+
+RG_INLINE void store_lanes(rg_dtype T, void *row, int64_t i, rg_vf v, int64_t n) {
+  if (n == RG_VF_WIDTH) {
+    rg_vf_store(T, rg_at(T, row, i), v);
+  } else {
+    rg_vf_store_part(T, rg_at(T, row, i), v, n);
+  }
+}
+
+/* Of the 2n consecutive elements of n interleaved pairs, how many lie in the first of two vectors. */
+RG_INLINE int64_t low_lanes(int64_t n) { return 2 * n < RG_VF_WIDTH ? 2 * n : RG_VF_WIDTH; }
+
+/* Pairs p to p + n of a contiguous row; the second elements of rotate_half lie `half` after the first. */
+RG_INLINE rg_pair load_pairs(rg_dtype T, rg_style style, const void *row, int64_t half, int64_t p, int64_t n) {
+  if (style == RG_STYLE_ROTATE_HALF) return (rg_pair){load_lanes(T, row, p, n), load_lanes(T, row, half + p, n)};
+  const int64_t low = low_lanes(n);
+  rg_vf a = load_lanes(T, row, 2 * p, low);
+  rg_vf b = load_lanes(T, row, 2 * p + low, 2 * n - low);
+  rg_pair pairs;
+  rg_vf_deinterleave(a, b, &pairs.first, &pairs.second);
+  return pairs;
+}
+
+RG_INLINE void store_pairs(rg_dtype T, rg_style style, void *row, int64_t half, int64_t p, rg_pair pairs, int64_t n) {
+  if (style == RG_STYLE_ROTATE_HALF) {
+    store_lanes(T, row, p, pairs.first, n);
+    store_lanes(T, row, half + p, pairs.second, n);
+    return;
+  }
+  const int64_t low = low_lanes(n);
+  rg_vf a, b;
+  rg_vf_interleave(pairs.first, pairs.second, &a, &b);
+  store_lanes(T, row, 2 * p, a, low);
+  store_lanes(T, row, 2 * p + low, b, 2 * n - low);
+}
+
+/* Whole vectors past the caches: both parts of the row must be rg_stream_aligned. */
+RG_INLINE void stream_pairs(rg_dtype T, rg_style style, void *row, int64_t half, int64_t p, rg_pair pairs) {
+  if (style == RG_STYLE_ROTATE_HALF) {
+    rg_vf_stream(T, rg_at(T, row, p), pairs.first);
+    rg_vf_stream(T, rg_at(T, row, half + p), pairs.second);
+    return;
+  }
+  rg_vf a, b;
+  rg_vf_interleave(pairs.first, pairs.second, &a, &b);
+  rg_vf_stream(T, rg_at(T, row, 2 * p), a);
+  rg_vf_stream(T, rg_at(T, row, 2 * p + RG_VF_WIDTH), b);
+}
+
+/* How the pairs of a row lie in memory, in elements: `gap` from a pair's first element to its second, `step` from one
+ * pair to the next. */
+typedef struct pair_steps {
+  int64_t gap, step;
+} pair_steps;
+
+RG_INLINE pair_steps pairs_at(rg_style style, int64_t stride, int64_t half) {
+  if (style == RG_STYLE_ROTATE_HALF) return (pair_steps){half * stride, stride};
+  return (pair_steps){stride, 2 * stride};
+}
+
+/* Do the pairs take turns in a contiguous row? */
+RG_INLINE bool takes_turns(pair_steps at) { return at.gap == 1 && at.step == 2; }
+
+/* n pairs of a row of any stride, as two arrays. */
+static inline void read_pairs(rg_dtype dtype, const void *row, pair_steps at, rg_real *first, rg_real *second,
+                              int64_t n) {
+  if (!takes_turns(at)) {
+    rg_row_gather(dtype, row, 0, at.step, first, n);
+    rg_row_gather(dtype, row, at.gap, at.step, second, n);
+    return;
+  }
+  for (int64_t p = 0; p < n; p += RG_VF_WIDTH) {
+    const int64_t lanes = n - p < RG_VF_WIDTH ? n - p : RG_VF_WIDTH;
+    rg_pair pairs;
+    RG_WITH_DTYPE(dtype, T, pairs = load_pairs(T, RG_STYLE_INTERLEAVED, row, 0, p, lanes));
+    store_lanes(RG_REAL_DTYPE, first, p, pairs.first, lanes);
+    store_lanes(RG_REAL_DTYPE, second, p, pairs.second, lanes);
+  }
+}
+
+/* The converse, rounding to nearest even. */
+static inline void write_pairs(rg_dtype dtype, void *row, pair_steps at, const rg_real *first, const rg_real *second,
+                               int64_t n) {
+  if (!takes_turns(at)) {
+    rg_row_scatter(dtype, row, 0, at.step, first, n);
+    rg_row_scatter(dtype, row, at.gap, at.step, second, n);
+    return;
+  }
+  for (int64_t p = 0; p < n; p += RG_VF_WIDTH) {
+    const int64_t lanes = n - p < RG_VF_WIDTH ? n - p : RG_VF_WIDTH;
+    const rg_pair pairs = {load_lanes(RG_REAL_DTYPE, first, p, lanes), load_lanes(RG_REAL_DTYPE, second, p, lanes)};
+    RG_WITH_DTYPE(dtype, T, store_pairs(T, RG_STYLE_INTERLEAVED, row, 0, p, pairs, lanes));
+  }
+}
+
+#endif
