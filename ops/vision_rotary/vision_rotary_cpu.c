@@ -184,7 +184,9 @@ RG_CPU_KERNEL(rg_vision_rotary_backward) {
   const int64_t P = problem->dim[DIM_P], Q = problem->dim[DIM_D] / QUARTERS;
   const int64_t angle_bytes = (int64_t)(2 * rg_dtype_size(t[GRAD_COS].dtype) + rg_dtype_size(t[EMB].dtype));
 
-  task job = {.problem = problem, .sums = resources->workspace};
+  task job; /* no initialiser: it would clear the whole table, kilobytes that a small call would have to fetch first */
+  job.problem = problem;
+  job.sums = resources->workspace;
   /* A multiple of 4, so that a chunk is whole periods at every level. */
   const int64_t rows = (P / MAX_CHUNKS + 4) / 4 * 4;
   job.chunk_rows = rows < MIN_CHUNK_ROWS ? MIN_CHUNK_ROWS : rows;
