@@ -19,7 +19,7 @@ rg_status rg_run_reference(const rg_problem *problem, const rg_allocator *alloca
   const rg_operator *op = problem->op;
   rg_reference_output out[RG_MAX_TENSORS] = {{0}};
   rg_status status = RG_OK;
-  for (int t = 0; t < op->num_tensors && status == RG_OK; ++t) {
+  for (int t = 0; t < op->num_tensors; ++t) {
     if (op->tensors[t].role != RG_OUTPUT || !rg_given(problem, t)) continue;
     const size_t elements = (size_t)rg_tensor_elements(&problem->tensor[t]);
     /* One element at least: an allocator may answer NULL to a request for 0 bytes. */
@@ -27,6 +27,7 @@ rg_status rg_run_reference(const rg_problem *problem, const rg_allocator *alloca
     if (both == NULL) {
       status = rg_fail(error, RG_ERR_ALLOC, "%s: no memory for the float64 reference of %s (%zu elements)", op->name,
                        op->tensors[t].name, elements);
+      break;
     }
     out[t].value = both;
     out[t].magnitude = both + elements;
