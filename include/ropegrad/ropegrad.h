@@ -15,7 +15,10 @@
  * and `rg_last_error` names the tensor, the dimension, what was expected and what was given.
  *
  * Threads. A context belongs to one host thread at a time; different contexts may be used at the same time. The library
- * keeps no global mutable state, never prints and never ends the process.
+ * keeps no global mutable state, never prints and never ends the process; on the CPU its threads are OpenMP's, whose
+ * runtime does both when the system refuses it a thread. A child made by fork() after a call that used several threads
+ * must make itself a context of 1 thread: OpenMP's threads do not survive the fork. Kernels run in float32 arithmetic
+ * (float64 for float64 tensors) and assume the default floating-point environment.
  *
  * Determinism. The same inputs on the same machine and build give the same bits, whatever the number of threads. */
 #ifndef ROPEGRAD_ROPEGRAD_H
@@ -80,14 +83,15 @@ typedef struct rg_allocator {
 
 /* What rg_context_create may be told; a zeroed struct asks for the defaults. */
 typedef struct rg_context_options {
-  int32_t threads; /* CPU threads of one call; 0: as many as this process may use */
+  int32_t threads; /* CPU threads of one call, at most 1024; 0: as many as this process may use */
   const char
       *variant; /* force one variant, such as "cpu.avx2" (see `ropegrad list`); NULL: the fastest that runs here */
   rg_allocator allocator;
 } rg_context_options;
 
 /* Makes a context for `device`: {kDLCPU, 0} or {kDLCUDA, index}. `options` may be NULL. On failure *context is NULL.
- * RG_ERR_NULL: context is NULL. RG_ERR_RANGE: threads is negative, or only one allocator function is given.
+ * RG_ERR_NULL: context is NULL. RG_ERR_RANGE: threads is negative or above 1024, or only one of the allocator's
+ * functions is given.
  * RG_ERR_DEVICE: a device type other than CPU and CUDA, or a CPU index other than 0. RG_ERR_VARIANT, RG_ERR_NOT_BUILT,
  * RG_ERR_HARDWARE: the forced variant or the device cannot run here. RG_ERR_ALLOC: no memory. */
 RG_API rg_status rg_context_create(rg_context **context, DLDevice device, const rg_context_options *options);

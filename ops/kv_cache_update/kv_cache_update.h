@@ -65,12 +65,14 @@ typedef struct rg_kv_cache_update_backward_args {
  *
  * RG_ERR_NULL       context, args, a needed tensor, its shape or its data is NULL, or no output is wanted
  * RG_ERR_RANK       a tensor has another number of dimensions than listed above
- * RG_ERR_SHAPE      two tensors disagree in a size, head_dim is odd or 0, or the batch size of grad_cos or grad_sin
- * does not suit its table's RG_ERR_DTYPE      a dtype other than those listed above, or float64 beside another dtype
+ * RG_ERR_SHAPE      two tensors disagree in a size, head_dim is odd or 0, or grad_cos or grad_sin has not its table's
+ *                   batches
+ * RG_ERR_DTYPE      a dtype other than those listed above, or float64 beside another dtype
  * RG_ERR_STRIDE     a tensor's first element is not aligned to its element size
- * RG_ERR_ALIAS      an output overlaps itself, an input or another output (in_place aside); or, with in_place, a
- * cache's gradient is another tensor than the one it replaces RG_ERR_RANGE      rotary_dim, rounding or style is out of
- * range, or an entry of cache_position is M or more RG_ERR_OVERFLOW   sizes or strides past the address space
+ * RG_ERR_ALIAS      an output overlaps itself, an input or another output (in_place aside); or, with in_place, a cache's
+ *                   gradient is another tensor than the one it replaces
+ * RG_ERR_RANGE      rotary_dim, rounding or style is out of range, or an entry of cache_position is M or more
+ * RG_ERR_OVERFLOW   sizes or strides past the address space
  * RG_ERR_DEVICE     a tensor lives on another device than the context */
 RG_API rg_status rg_kv_cache_update_backward(rg_context *context, const rg_kv_cache_update_backward_args *args);
 

@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "src/spec/rotation.h"
+
 static const rg_dim_spec dims[NUM_DIMS] = {
     [DIM_B] = {.name = "batch_size", .symbol = "B"},
     [DIM_N] = {.name = "new_seq_len", .symbol = "N"},
@@ -13,8 +15,6 @@ static const rg_dim_spec dims[NUM_DIMS] = {
 
 static const char *const rounding_names[] = {
     [RG_ROUNDING_ONCE] = "once", [RG_ROUNDING_EAGER] = "eager", [RG_ROUNDING_EAGER + 1] = NULL};
-static const char *const style_names[] = {
-    [RG_STYLE_ROTATE_HALF] = "rotate_half", [RG_STYLE_INTERLEAVED] = "interleaved", [RG_STYLE_INTERLEAVED + 1] = NULL};
 
 enum { GROUP_KEY, GROUP_VALUE, GROUP_TABLE, GROUP_POSITION };
 #define KEY .dtype_group = GROUP_KEY, .dtypes = RG_DTYPES_PAYLOAD, .suite_dtype = RG_BF16
@@ -37,7 +37,7 @@ enum { PARAM_IN_PLACE, PARAM_ROUNDING, PARAM_STYLE, PARAM_ROTARY_DIM, NUM_BACKWA
 static const rg_param_spec backward_params[NUM_BACKWARD_PARAMS] = {
     [PARAM_IN_PLACE] = {ARG(in_place), .kind = RG_PARAM_BOOL},
     [PARAM_ROUNDING] = {ARG(rounding), .kind = RG_PARAM_ENUM, .values = rounding_names},
-    [PARAM_STYLE] = {ARG(style), .kind = RG_PARAM_ENUM, .values = style_names},
+    [PARAM_STYLE] = {ARG(style), .kind = RG_PARAM_ENUM, .values = rg_style_names},
     [PARAM_ROTARY_DIM] = {ARG(rotary_dim), .kind = RG_PARAM_INT64},
 };
 
@@ -72,41 +72,11 @@ static const rg_tensor_spec backward_tensors[NUM_BACKWARD_TENSORS] = {
   rg_fail(error, status, "rg_kv_cache_update_%s: " format, p->op->direction == RG_BACKWARD ? "backward" : "forward", \
           __VA_ARGS__)
 
-static rg_status resolve_rotation(rg_problem *p, rg_style style, int64_t rotary_dim, rg_error *error) {
-  const int64_t D = p->dim[DIM_D];
-  if (style != RG_STYLE_ROTATE_HALF && style != RG_STYLE_INTERLEAVED) {
-    return FAIL(RG_ERR_RANGE, "style: expected 0 (rotate_half) or 1 (interleaved), got %d", (int)style);
-  }
-  if (rotary_dim < 0 || rotary_dim > D || rotary_dim % 2 != 0) {
-    return FAIL(RG_ERR_RANGE,
-                "rotary_dim: expected an even number from 2 to head_dim = %" PRId64
-                ", or 0 for head_dim itself, got %" PRId64,
-                D, rotary_dim);
-  }
-  p->dim[DIM_R] = rotary_dim == 0 ? D : rotary_dim;
-  return RG_OK;
-}
-
-/* A gradient has its table's shape. Batch sizes other than 1 and B are left to the check of the shapes. */
-static rg_status check_table_gradient(const rg_problem *p, int table, int gradient, rg_error *error) {
-  const int64_t B = p->dim[DIM_B];
-  if (!rg_given(p, table) || !rg_given(p, gradient) || B == 1) return RG_OK;
-  const int64_t table_size = p->tensor[table].shape[0], got = p->tensor[gradient].shape[0];
-  const bool either = table_size == B && p->tensor[table].stride[0] == 0;
-  const bool known = (table_size == 1 || table_size == B) && (got == 1 || got == B);
-  if (either || !known || got == table_size) return RG_OK;
-  return FAIL(RG_ERR_SHAPE, "%s: dimension 0 (batch_size): expected %" PRId64 " as in %s, got %" PRId64,
-              backward_tensors[gradient].name, table_size, backward_tensors[table].name, got);
-}
-
 static rg_status backward_resolve(rg_problem *p, rg_error *error) {
   const rg_kv_cache_update_backward_args *args = p->args;
-  if (args->rounding != RG_ROUNDING_ONCE && args->rounding != RG_ROUNDING_EAGER) {
-    return FAIL(RG_ERR_RANGE, "rounding: expected 0 (once) or 1 (eager), got %d", (int)args->rounding);
-  }
-  rg_status status = resolve_rotation(p, args->style, args->rotary_dim, error);
-  if (status == RG_OK) status = check_table_gradient(p, COS, GRAD_COS, error);
-  if (status == RG_OK) status = check_table_gradient(p, SIN, GRAD_SIN, error);
+  rg_status status = rg_resolve_rotary_dim(p, DIM_D, DIM_R, args->rotary_dim, error);
+  if (status == RG_OK) status = rg_check_table_gradient(p, DIM_B, COS, GRAD_COS, error);
+  if (status == RG_OK) status = rg_check_table_gradient(p, DIM_B, SIN, GRAD_SIN, error);
   return status;
 }
 
@@ -195,7 +165,7 @@ const rg_operator rg_kv_cache_update_backward_contract = {
 #define ARG(field) .name = #field, .offset = offsetof(rg_kv_cache_update_forward_args, field)
 
 static const rg_param_spec forward_params[] = {
-    {ARG(style), .kind = RG_PARAM_ENUM, .values = style_names},
+    {ARG(style), .kind = RG_PARAM_ENUM, .values = rg_style_names},
     {ARG(rotary_dim), .kind = RG_PARAM_INT64},
 };
 
@@ -218,7 +188,7 @@ static const rg_tensor_spec forward_tensors[NUM_FORWARD_TENSORS] = {
 
 static rg_status forward_resolve(rg_problem *p, rg_error *error) {
   const rg_kv_cache_update_forward_args *args = p->args;
-  return resolve_rotation(p, args->style, args->rotary_dim, error);
+  return rg_resolve_rotary_dim(p, DIM_D, DIM_R, args->rotary_dim, error);
 }
 
 static rg_status forward_check_values(const rg_problem *p, rg_error *error) {

@@ -61,9 +61,9 @@ typedef struct rg_rope_apply_backward_args {
  * RG_ERR_DTYPE      a dtype other than those listed above, or float64 beside another dtype
  * RG_ERR_STRIDE     a tensor's first element is not aligned to its element size
  * RG_ERR_ALIAS      an output overlaps itself, an input or another output
- * RG_ERR_RANGE      rotary_dim is odd, negative or larger than head_dim, or style or sin_pairing is no value of its
- * enum RG_ERR_OVERFLOW   sizes or strides past the address space RG_ERR_DEVICE     a tensor lives on another device
- * than the context */
+ * RG_ERR_RANGE      rotary_dim is odd, negative or larger than head_dim, or style or sin_pairing has no such value
+ * RG_ERR_OVERFLOW   sizes or strides past the address space
+ * RG_ERR_DEVICE     a tensor lives on another device than the context */
 RG_API rg_status rg_rope_apply_backward(rg_context *context, const rg_rope_apply_backward_args *args);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 #include "ops/rope_apply/rope_apply_spec.h"
 
-#include <inttypes.h>
+#include "src/spec/rotation.h"
 
 static const rg_dim_spec dims[NUM_DIMS] = {
     [DIM_B] = {.name = "batch_size", .symbol = "B"},
@@ -19,30 +19,7 @@ enum { GROUP_Q, GROUP_K, GROUP_TABLE };
 #define OF_K SHAPE_K, .dtype_group = GROUP_K, .dtypes = RG_DTYPES_PAYLOAD, .suite_dtype = RG_F32
 #define OF_TABLE SHAPE_TABLE, .dtype_group = GROUP_TABLE, .dtypes = RG_DTYPES_TABLE, .suite_dtype = RG_F32
 
-static const char *const style_names[] = {"rotate_half", "interleaved", NULL};
 static const char *const sin_pairing_names[] = {"adjoint", "same_half", NULL};
-
-static const char *direction_name(const rg_operator *op) {
-  return op->direction == RG_BACKWARD ? "backward" : "forward";
-}
-
-static rg_status check_enum(const rg_problem *p, const char *name, int value, int count, rg_error *error) {
-  if (value >= 0 && value < count) return RG_OK;
-  return rg_fail(error, RG_ERR_RANGE, "rg_rope_apply_%s: %s: expected a value from 0 to %d, got %d",
-                 direction_name(p->op), name, count - 1, value);
-}
-
-static rg_status resolve_rotary_dim(rg_problem *p, int64_t rotary_dim, rg_error *error) {
-  const int64_t D = p->dim[DIM_D];
-  if (rotary_dim < 0 || rotary_dim > D || rotary_dim % 2 != 0) {
-    return rg_fail(error, RG_ERR_RANGE,
-                   "rg_rope_apply_%s: rotary_dim: expected 0 (head_dim) or an even size from 2 to head_dim = %" PRId64
-                   ", got %" PRId64,
-                   direction_name(p->op), D, rotary_dim);
-  }
-  p->dim[DIM_R] = rotary_dim == 0 ? D : rotary_dim;
-  return RG_OK;
-}
 
 /* Bytes of the first `columns` elements of each head. */
 static int64_t column_bytes(const rg_tensor *tensor, int64_t columns) {
@@ -73,28 +50,16 @@ static const rg_tensor_spec backward_tensors[NUM_BACKWARD_TENSORS] = {
 #define PARAM(field, of_kind) .name = #field, .kind = of_kind, .offset = offsetof(rg_rope_apply_backward_args, field)
 static const rg_param_spec backward_params[] = {
     {PARAM(rotary_dim, RG_PARAM_INT64)},
-    {PARAM(style, RG_PARAM_ENUM), .values = style_names},
+    {PARAM(style, RG_PARAM_ENUM), .values = rg_style_names},
     {PARAM(sin_pairing, RG_PARAM_ENUM), .values = sin_pairing_names},
 };
 #undef PARAM
 
-/* A gradient has its table's batches: one, B, or, for one table stretched over B batches, whichever the caller asks. */
-static rg_status check_grad_batches(const rg_problem *p, int table, int grad_table, rg_error *error) {
-  const rg_tensor *of = &p->tensor[table], *grad = &p->tensor[grad_table];
-  if (!rg_given(p, table) || !rg_given(p, grad_table) || of->shape[0] == grad->shape[0]) return RG_OK;
-  if (of->shape[0] == p->dim[DIM_B] && of->stride[0] == 0 && grad->shape[0] == 1) return RG_OK;
-  return rg_fail(error, RG_ERR_SHAPE,
-                 "rg_rope_apply_backward: %s: dimension 0 (batch_size): expected %" PRId64 " as in %s, got %" PRId64,
-                 p->op->tensors[grad_table].name, of->shape[0], p->op->tensors[table].name, grad->shape[0]);
-}
-
 static rg_status backward_resolve(rg_problem *p, rg_error *error) {
   const rg_rope_apply_backward_args *args = p->args;
-  rg_status status = check_enum(p, "style", (int)args->style, 2, error);
-  if (status == RG_OK) status = check_enum(p, "sin_pairing", (int)args->sin_pairing, 2, error);
-  if (status == RG_OK) status = resolve_rotary_dim(p, args->rotary_dim, error);
-  if (status == RG_OK) status = check_grad_batches(p, COS, GRAD_COS, error);
-  if (status == RG_OK) status = check_grad_batches(p, SIN, GRAD_SIN, error);
+  rg_status status = rg_resolve_rotary_dim(p, DIM_D, DIM_R, args->rotary_dim, error);
+  if (status == RG_OK) status = rg_check_table_gradient(p, DIM_B, COS, GRAD_COS, error);
+  if (status == RG_OK) status = rg_check_table_gradient(p, DIM_B, SIN, GRAD_SIN, error);
   return status;
 }
 
@@ -164,13 +129,12 @@ static const rg_tensor_spec forward_tensors[NUM_FORWARD_TENSORS] = {
 #define PARAM(field, of_kind) .name = #field, .kind = of_kind, .offset = offsetof(rg_rope_apply_forward_args, field)
 static const rg_param_spec forward_params[] = {
     {PARAM(rotary_dim, RG_PARAM_INT64)},
-    {PARAM(style, RG_PARAM_ENUM), .values = style_names},
+    {PARAM(style, RG_PARAM_ENUM), .values = rg_style_names},
 };
 
 static rg_status forward_resolve(rg_problem *p, rg_error *error) {
   const rg_rope_apply_forward_args *args = p->args;
-  const rg_status status = check_enum(p, "style", (int)args->style, 2, error);
-  return status == RG_OK ? resolve_rotary_dim(p, args->rotary_dim, error) : status;
+  return rg_resolve_rotary_dim(p, DIM_D, DIM_R, args->rotary_dim, error);
 }
 
 static void forward_cost(const rg_problem *p, rg_cost *cost) {

@@ -4,7 +4,7 @@
 
 #include "src/base/parallel.h"
 
-enum { CACHE_LINE_BYTES = 64 };
+enum { CACHE_LINE_BYTES = 64, MAX_THREADS = 1024 };
 
 static void *default_allocate(void *user, size_t bytes) {
   (void)user;
@@ -33,7 +33,8 @@ rg_status rg_context_create(rg_context **context, DLDevice device, const rg_cont
   static const rg_context_options defaults;
   if (options == NULL) options = &defaults;
   rg_allocator allocator = options->allocator;
-  if (options->threads < 0 || (allocator.allocate == NULL) != (allocator.release == NULL)) return RG_ERR_RANGE;
+  if (options->threads < 0 || options->threads > MAX_THREADS) return RG_ERR_RANGE;
+  if ((allocator.allocate == NULL) != (allocator.release == NULL)) return RG_ERR_RANGE;
   if (allocator.allocate == NULL) allocator = (rg_allocator){default_allocate, default_release, NULL};
 
   if (device.device_type == kDLCUDA) return RG_ERR_NOT_BUILT;

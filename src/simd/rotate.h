@@ -7,8 +7,7 @@
  * `product` says what becomes of each product before it is summed:
  *   RG_DTYPE_NONE  nothing, it is fused with the sum (`rounding = once`: the result is rounded when it is stored);
  *   a dtype        it is rounded to that dtype, as a framework does that runs each multiplication as a kernel of its
- * own
- *                  (`rounding = eager`). The sums stay in rg_real.
+ *                  own (`rounding = eager`). The sums stay in rg_real.
  * It must be a constant that the optimiser sees. */
 #ifndef ROPEGRAD_SRC_SIMD_ROTATE_H
 #define ROPEGRAD_SRC_SIMD_ROTATE_H

@@ -14,16 +14,16 @@
  *   rg_vf_store(t, p, v)               the converse, rounding to nearest even: NaN stays NaN, overflow gives infinity
  *   rg_vf_store_part(t, p, v, n)       the first n lanes, likewise
  *   rg_vf_stream(t, p, v)              as rg_vf_store, past the caches where the level can; see rg_stream_aligned
- *   rg_stream_fence()                  orders streamed stores before whatever the thread does next
- *   rg_vf_round_to(t, v)               each lane rounded to dtype t and back
- *   rg_vf_deinterleave(a, b, &e, &o)   a, b: two vectors that follow each other in memory; e, o: their even and odd
- *                                      elements
- *   rg_vf_interleave(e, o, &a, &b)     the converse
- *   rg_vf_lookup(table, index)         lane i is table[index[i]], 0 <= index[i] < RG_VF_WIDTH; the table has that many
- *                                      elements, at width 1 any number
- *   rg_vf_any_beyond(v, limit)         does any lane have |lane| > limit, or hold a NaN?
- *   rg_vf_negate_odd(k, v)             (float levels) v, negated in the lanes where k is odd. Each lane of k holds an
- *                                      integer plus 1.5 * 2^23, which puts the integer into its low bits
+ *   rg_vf_load_two(t, p, &a, &b)       2*RG_VF_WIDTH consecutive elements, in an order that the level chooses for t:
+ * for work lane by lane that need not know which element a lane holds rg_vf_store_two(t, p, a, b)        the converse,
+ * rounding as rg_vf_store does rg_vf_stream_two(t, p, a, b)       likewise past the caches, at a multiple of two
+ * vectors' size in memory rg_stream_fence()                  orders streamed stores before whatever the thread does
+ * next rg_vf_round_to(t, v)               each lane rounded to dtype t and back rg_vf_deinterleave(a, b, &e, &o)   a,
+ * b: two vectors that follow each other in memory; e, o: their even and odd elements rg_vf_interleave(e, o, &a, &b) the
+ * converse rg_vf_lookup(table, index)         lane i is table[index[i]], 0 <= index[i] < RG_VF_WIDTH; the table has
+ * that many elements, at width 1 any number rg_vf_any_beyond(v, limit)         does any lane have |lane| > limit, or
+ * hold a NaN? rg_vf_negate_odd(k, v)             (float levels) v, negated in the lanes where k is odd. Each lane of k
+ * holds an integer plus 1.5 * 2^23, which puts the integer into its low bits
  *
  * A dtype argument `t` must be a constant that the optimiser sees, so that only its branch remains. The float levels
  * know RG_F32, RG_BF16 and RG_F16, the FLOAT64 level RG_F64 alone. */
@@ -49,6 +49,22 @@
 #include "src/simd/vec_neon.h"
 #else
 #include "src/simd/vec_scalar.h"
+#endif
+
+/* Where a level has no faster order for two vectors, they follow each other. */
+#ifndef RG_VF_HAS_TWO
+RG_INLINE void rg_vf_load_two(rg_dtype t, const void *p, rg_vf *a, rg_vf *b) {
+  *a = rg_vf_load(t, p);
+  *b = rg_vf_load(t, (const char *)p + RG_VF_WIDTH * RG_SIZE(t));
+}
+RG_INLINE void rg_vf_store_two(rg_dtype t, void *p, rg_vf a, rg_vf b) {
+  rg_vf_store(t, p, a);
+  rg_vf_store(t, (char *)p + RG_VF_WIDTH * RG_SIZE(t), b);
+}
+RG_INLINE void rg_vf_stream_two(rg_dtype t, void *p, rg_vf a, rg_vf b) {
+  rg_vf_stream(t, p, a);
+  rg_vf_stream(t, (char *)p + RG_VF_WIDTH * RG_SIZE(t), b);
+}
 #endif
 
 /* The address of element i (of any sign) of an array of dtype t. */

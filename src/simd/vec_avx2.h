@@ -109,6 +109,40 @@ RG_INLINE void rg_vf_stream(rg_dtype t, void *p, rg_vf v) {
     _mm_stream_si128((__m128i *)p, rg_to_16bit(t, v));
   }
 }
+
+/* Two vectors of bfloat16 are one register in memory, and a shift and a mask split it into its even and its odd
+ * elements: half the work of widening each half. */
+#define RG_VF_HAS_TWO
+RG_INLINE void rg_vf_load_two(rg_dtype t, const void *p, rg_vf *a, rg_vf *b) {
+  if (t == RG_BF16) {
+    __m256i both = _mm256_loadu_si256((const __m256i *)p);
+    *a = _mm256_castsi256_ps(_mm256_slli_epi32(both, 16));
+    *b = _mm256_castsi256_ps(_mm256_and_si256(both, _mm256_set1_epi32((int)0xffff0000)));
+  } else {
+    *a = rg_vf_load(t, p);
+    *b = rg_vf_load(t, (const char *)p + RG_VF_WIDTH * RG_SIZE(t));
+  }
+}
+
+RG_INLINE __m256i rg_bf16_pack(rg_vf even, rg_vf odd) {
+  return _mm256_blend_epi16(_mm256_srli_epi32(rg_bf16_bits(even), 16), rg_bf16_bits(odd), 0xaa);
+}
+RG_INLINE void rg_vf_store_two(rg_dtype t, void *p, rg_vf a, rg_vf b) {
+  if (t == RG_BF16) {
+    _mm256_storeu_si256((__m256i *)p, rg_bf16_pack(a, b));
+  } else {
+    rg_vf_store(t, p, a);
+    rg_vf_store(t, (char *)p + RG_VF_WIDTH * RG_SIZE(t), b);
+  }
+}
+RG_INLINE void rg_vf_stream_two(rg_dtype t, void *p, rg_vf a, rg_vf b) {
+  if (t == RG_BF16) {
+    _mm256_stream_si256((__m256i *)p, rg_bf16_pack(a, b));
+  } else {
+    rg_vf_stream(t, p, a);
+    rg_vf_stream(t, (char *)p + RG_VF_WIDTH * RG_SIZE(t), b);
+  }
+}
 RG_INLINE void rg_stream_fence(void) { _mm_sfence(); }
 
 RG_INLINE rg_vf rg_vf_round_to(rg_dtype t, rg_vf v) {

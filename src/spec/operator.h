@@ -38,6 +38,11 @@ typedef enum rg_cpu_level {
 #define RG_AXIS_SIZE(size) \
   { RG_AXIS_FIXED, size }
 
+/* As the public functions spell it. */
+static inline const char *rg_direction_name(const rg_operator *op) {
+  return op->direction == RG_BACKWARD ? "backward" : "forward";
+}
+
 static inline bool rg_given(const rg_problem *problem, int tensor) {
   return problem->tensor[tensor].dtype != RG_DTYPE_NONE;
 }

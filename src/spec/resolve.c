@@ -8,13 +8,9 @@
 /* Sizes are kept this far under 2^63 so that byte offsets of any tensor fit as well. */
 static const int64_t MAX_ELEMENTS = INT64_MAX / 64;
 
-static const char *direction_name(const rg_operator *op) {
-  return op->direction == RG_BACKWARD ? "backward" : "forward";
-}
-
 /* Every message begins with the call and the tensor. */
 #define FAIL(status, tensor_name, format, ...) \
-  rg_fail(error, status, "rg_%s_%s: %s: " format, op->name, direction_name(op), tensor_name, __VA_ARGS__)
+  rg_fail(error, status, "rg_%s_%s: %s: " format, op->name, rg_direction_name(op), tensor_name, __VA_ARGS__)
 
 static rg_status read_descriptor(const rg_operator *op, int index, const DLTensor *given, DLDevice device,
                                  rg_tensor *tensor, rg_error *error) {
@@ -95,7 +91,7 @@ static rg_status read_descriptors(const rg_operator *op, const void *args, DLDev
   }
   if (*wanted == 0) {
     return rg_fail(error, RG_ERR_NULL, "rg_%s_%s: every output is NULL, so there is nothing to compute", op->name,
-                   direction_name(op));
+                   rg_direction_name(op));
   }
   for (int t = 0; t < op->num_tensors; ++t) {
     const uint32_t users = op->tensors[t].needed_for & *wanted;
@@ -151,6 +147,20 @@ static rg_status check_dtypes(const rg_operator *op, const rg_problem *problem, 
   if (first_double >= 0 && first_single >= 0) {
     return FAIL(RG_ERR_DTYPE, op->tensors[first_single].name, "expected float64 as %s, got %s",
                 op->tensors[first_double].name, rg_dtype_name(problem->tensor[first_single].dtype));
+  }
+  return RG_OK;
+}
+
+/* An enum's value must be one that has a name. */
+static rg_status check_enums(const rg_operator *op, const void *args, rg_error *error) {
+  for (int p = 0; p < op->num_params; ++p) {
+    if (op->params[p].kind != RG_PARAM_ENUM) continue;
+    const int value = *(const int *)((const char *)args + op->params[p].offset);
+    int count = 0;
+    while (op->params[p].values[count] != NULL) ++count;
+    if (value >= 0 && value < count) continue;
+    return FAIL(RG_ERR_RANGE, op->params[p].name, "expected a value from 0 (%s) to %d (%s), got %d",
+                op->params[p].values[0], count - 1, op->params[p].values[count - 1], value);
   }
   return RG_OK;
 }
@@ -267,6 +277,7 @@ rg_status rg_resolve(const rg_operator *op, const void *args, DLDevice device, r
   rg_status status = read_descriptors(op, args, device, problem, &wanted, error);
   if (status == RG_OK) status = check_dtypes(op, problem, error);
   if (status == RG_OK) status = bind_dims(op, problem, source, error);
+  if (status == RG_OK) status = check_enums(op, args, error);
   if (status == RG_OK && op->resolve) status = op->resolve(problem, error);
   if (status == RG_OK) status = check_shapes(op, problem, source, error);
   if (status == RG_OK) status = check_addresses(op, problem, wanted, error);
