@@ -64,15 +64,24 @@ static void pass_rows(const task *job, int cache, int cache_input, int64_t b, in
   }
 }
 
+/* Keys and values are passed by turns, of about as many bytes each: two streams at a time keep memory busier than one.
+ */
+enum { TURN_BYTES = 4096 };
+
 /* Items are the rows [job->begin, job->end) of every head of every batch. */
 static void pass_range(const task *job, int64_t begin, int64_t end) {
   const int64_t H = job->problem->dim[DIM_H], rows = job->end - job->begin;
+  const int64_t row_bytes = job->problem->dim[DIM_D] * job->view[GRAD_KEY_CACHE_INPUT].element;
+  const int64_t turn = row_bytes > 0 && row_bytes < TURN_BYTES ? TURN_BYTES / row_bytes : 1;
   while (begin < end) {
-    const int64_t b = begin / rows / H, h = begin / rows % H, m = job->begin + begin % rows;
+    const int64_t b = begin / rows / H, h = begin / rows % H;
+    int64_t m = job->begin + begin % rows;
     const int64_t stop = job->end - m < end - begin ? job->end : m + (end - begin);
-    pass_rows(job, GRAD_KEY_CACHE, GRAD_KEY_CACHE_INPUT, b, h, m, stop);
-    pass_rows(job, GRAD_VALUE_CACHE, GRAD_VALUE_CACHE_INPUT, b, h, m, stop);
-    begin += stop - m;
+    for (int64_t next; m < stop; begin += next - m, m = next) {
+      next = stop - m < turn ? stop : m + turn;
+      pass_rows(job, GRAD_KEY_CACHE, GRAD_KEY_CACHE_INPUT, b, h, m, next);
+      pass_rows(job, GRAD_VALUE_CACHE, GRAD_VALUE_CACHE_INPUT, b, h, m, next);
+    }
   }
 }
 

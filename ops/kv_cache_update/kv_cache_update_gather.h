@@ -77,6 +77,9 @@ static void store_sum(gatherer *g, int gradient, int64_t b, int64_t n, table_sum
   store_rows(v, row_at(v, b, 0, n), &g->range, 1, g->job->stream, &g->out_buffer);
 }
 
+/* How many new rows ahead memory is asked for: what one row takes is less than the latency of memory. */
+enum { ROWS_AHEAD = 2 };
+
 /* Heads from h on of new row n of batch b. */
 typedef struct place {
   int64_t b, n, h;
@@ -99,6 +102,11 @@ static void gather_group(gatherer *g, place at, int heads, place next) {
   const task *job = g->job;
   const row_view *cache = &job->view[GRAD_KEY_CACHE], *keys = &job->view[KEY_STATES];
   const row_view *states = &job->view[GRAD_KEY_STATES];
+  /* Results go straight to their rows where that makes whole lines, else by way of the buffer. */
+  char *row = row_at(states, at.b, at.h, at.n);
+  const pair_rows in_place = rows_in_place(states, row, &g->range);
+  const bool direct =
+      contiguous_columns(states) && (!job->stream || can_stream_blocks(job->style, &g->range, in_place));
   head_group group = {
       .heads = heads,
       .count = g->range.count,
@@ -108,7 +116,8 @@ static void gather_group(gatherer *g, place at, int heads, place next) {
       .grad = fetch_rows(cache, cache_row(job, at), &g->range, heads, &g->grad_buffer),
       .cosine = &g->cosine,
       .sine = &g->sine,
-      .states = buffer_rows(&g->out_buffer, cache->element, &g->range),
+      .states = direct ? in_place : buffer_rows(&g->out_buffer, cache->element, &g->range),
+      .stream = direct && job->stream,
       .grad_cos = &g->grad_cos.last,
       .grad_sin = &g->grad_sin.last,
   };
@@ -119,9 +128,7 @@ static void gather_group(gatherer *g, place at, int heads, place next) {
     begin_group(g, &g->grad_sin);
   }
   gather_heads(job->problem->tensor[GRAD_KEY_CACHE].dtype, job->style, job->table_product, &group);
-  if (group.wants_states) {
-    store_rows(states, row_at(states, at.b, at.h, at.n), &g->range, heads, job->stream, &g->out_buffer);
-  }
+  if (group.wants_states && !direct) store_rows(states, row, &g->range, heads, job->stream, &g->out_buffer);
 }
 
 /* The pairs of g->range of new row n in batches [begin, end). A sum goes out after each batch, or after the last one
@@ -141,7 +148,7 @@ static void gather_pairs(gatherer *g, int64_t n, int64_t begin, int64_t end) {
     for (int64_t h = 0; h < H && written; h += HEADS) {
       const place next = h + HEADS < H ? (place){b, n, h + HEADS}
                          : b + 1 < end ? (place){b + 1, n, 0}
-                                       : (place){begin, n + 1, 0};
+                                       : (place){begin, n + ROWS_AHEAD, 0};
       gather_group(g, (place){b, n, h}, H - h < HEADS ? (int)(H - h) : HEADS, next);
     }
     for (int k = 0; k < 2; ++k) {

@@ -65,13 +65,16 @@ static inline pair_rows buffer_rows(row_buffer *buffer, int64_t element, const p
   return (pair_rows){first, first + range->count * element, 2 * range->count * element};
 }
 
+/* The pairs of the row of contiguous columns at `row`, and of those of other heads. */
+static inline pair_rows rows_in_place(const row_view *v, char *row, const pair_range *range) {
+  return (pair_rows){row + range->first_column * v->element, row + range->second_column * v->element, v->head};
+}
+
 /* The pairs of `heads` rows, of which the first begins at `row`: in place where columns are contiguous, else gathered
  * into the buffer. */
 static inline pair_rows fetch_rows(const row_view *v, char *row, const pair_range *range, int heads,
                                    row_buffer *buffer) {
-  if (contiguous_columns(v)) {
-    return (pair_rows){row + range->first_column * v->element, row + range->second_column * v->element, v->head};
-  }
+  if (contiguous_columns(v)) return rows_in_place(v, row, range);
   const pair_rows rows = buffer_rows(buffer, v->element, range);
   for (int h = 0; h < heads; ++h, row += v->head) {
     char *to = rows.first + h * rows.head;
@@ -144,16 +147,62 @@ RG_INLINE void store_pair(rg_dtype T, rg_style S, char *first, char *second, int
   store_lanes(T, rg_at(T, first, 2 * i + lower), b, 2 * lanes - lower);
 }
 
-/* Runs the statements for each vector of `count` pairs, with constant `lanes` for all but the last. */
-#define FOR_EACH_VECTOR(count, i, lanes, ...)              \
+/* ---- blocks of pairs: two vectors, or as many pairs as are left at the end of a row ---- */
+
+enum { BLOCK_PAIRS = 2 * RG_VF_WIDTH };
+
+/* In whole blocks of rotate_half the order of the pairs is that of rg_vf_load_two: the same for all rows of a dtype. */
+typedef struct pair_block {
+  rg_pair lower, upper; /* upper: only with more than RG_VF_WIDTH pairs */
+} pair_block;
+
+RG_INLINE int64_t lower_pairs(int64_t pairs) { return pairs < RG_VF_WIDTH ? pairs : RG_VF_WIDTH; }
+
+RG_INLINE pair_block load_block(rg_dtype T, rg_style S, const char *first, const char *second, int64_t i,
+                                int64_t pairs) {
+  pair_block block = {{rg_vf_zero(), rg_vf_zero()}, {rg_vf_zero(), rg_vf_zero()}};
+  if (S == RG_STYLE_ROTATE_HALF && pairs == BLOCK_PAIRS) {
+    rg_vf_load_two(T, rg_at_const(T, first, i), &block.lower.first, &block.upper.first);
+    rg_vf_load_two(T, rg_at_const(T, second, i), &block.lower.second, &block.upper.second);
+    return block;
+  }
+  block.lower = load_pair(T, S, first, second, i, lower_pairs(pairs));
+  if (pairs > RG_VF_WIDTH) block.upper = load_pair(T, S, first, second, i + RG_VF_WIDTH, pairs - RG_VF_WIDTH);
+  return block;
+}
+
+/* May whole blocks of these rows be written past the caches? Each must fill whole lines. */
+RG_INLINE bool can_stream_blocks(rg_style style, const pair_range *range, pair_rows rows) {
+  const uintptr_t places = (uintptr_t)rows.first | (uintptr_t)rows.second | (uintptr_t)rows.head;
+  return style == RG_STYLE_ROTATE_HALF && range->count % BLOCK_PAIRS == 0 && places % LINE_BYTES == 0;
+}
+
+RG_INLINE void store_block(rg_dtype T, rg_style S, char *first, char *second, int64_t i, pair_block block,
+                           int64_t pairs, bool stream) {
+  if (S == RG_STYLE_ROTATE_HALF && pairs == BLOCK_PAIRS) {
+    if (stream) {
+      rg_vf_stream_two(T, rg_at(T, first, i), block.lower.first, block.upper.first);
+      rg_vf_stream_two(T, rg_at(T, second, i), block.lower.second, block.upper.second);
+    } else {
+      rg_vf_store_two(T, rg_at(T, first, i), block.lower.first, block.upper.first);
+      rg_vf_store_two(T, rg_at(T, second, i), block.lower.second, block.upper.second);
+    }
+    return;
+  }
+  store_pair(T, S, first, second, i, block.lower, lower_pairs(pairs));
+  if (pairs > RG_VF_WIDTH) store_pair(T, S, first, second, i + RG_VF_WIDTH, block.upper, pairs - RG_VF_WIDTH);
+}
+
+/* Runs the statements for each block of `count` pairs, with constant `pairs` for all but the last. */
+#define FOR_EACH_BLOCK(count, i, pairs, ...)               \
   do {                                                     \
     int64_t i = 0;                                         \
-    for (; i + RG_VF_WIDTH <= (count); i += RG_VF_WIDTH) { \
-      const int64_t lanes = RG_VF_WIDTH;                   \
+    for (; i + BLOCK_PAIRS <= (count); i += BLOCK_PAIRS) { \
+      const int64_t pairs = BLOCK_PAIRS;                   \
       __VA_ARGS__;                                         \
     }                                                      \
     if (i < (count)) {                                     \
-      const int64_t lanes = (count)-i;                     \
+      const int64_t pairs = (count)-i;                     \
       __VA_ARGS__;                                         \
     }                                                      \
   } while (0)
@@ -164,18 +213,22 @@ typedef struct staged_row {
   rg_real first[MAX_PAIRS], second[MAX_PAIRS];
 } staged_row;
 
-/* Vectors that begin below `count`; the last may have lanes beyond, which nobody looks at. */
-RG_INLINE rg_pair load_staged(const staged_row *row, int64_t i) {
-  return (rg_pair){rg_vf_load(RG_REAL_DTYPE, row->first + i), rg_vf_load(RG_REAL_DTYPE, row->second + i)};
+/* Blocks that begin below `count`; the last may have lanes beyond, which nobody looks at. */
+RG_INLINE pair_block load_staged(const staged_row *row, int64_t i) {
+  const int64_t upper = i + RG_VF_WIDTH;
+  return (pair_block){{rg_vf_load(RG_REAL_DTYPE, row->first + i), rg_vf_load(RG_REAL_DTYPE, row->second + i)},
+                      {rg_vf_load(RG_REAL_DTYPE, row->first + upper), rg_vf_load(RG_REAL_DTYPE, row->second + upper)}};
 }
 
-RG_INLINE void store_staged(staged_row *row, int64_t i, rg_pair pair) {
-  rg_vf_store(RG_REAL_DTYPE, row->first + i, pair.first);
-  rg_vf_store(RG_REAL_DTYPE, row->second + i, pair.second);
+RG_INLINE void store_staged(staged_row *row, int64_t i, pair_block block) {
+  rg_vf_store(RG_REAL_DTYPE, row->first + i, block.lower.first);
+  rg_vf_store(RG_REAL_DTYPE, row->second + i, block.lower.second);
+  rg_vf_store(RG_REAL_DTYPE, row->first + i + RG_VF_WIDTH, block.upper.first);
+  rg_vf_store(RG_REAL_DTYPE, row->second + i + RG_VF_WIDTH, block.upper.second);
 }
 
 RG_INLINE void stage_as(rg_dtype T, rg_style S, pair_rows from, staged_row *to, int64_t count) {
-  FOR_EACH_VECTOR(count, i, lanes, store_staged(to, i, load_pair(T, S, from.first, from.second, i, lanes)));
+  FOR_EACH_BLOCK(count, i, pairs, store_staged(to, i, load_block(T, S, from.first, from.second, i, pairs)));
 }
 
 static inline void stage(rg_dtype dtype, rg_style style, pair_rows from, staged_row *to, int64_t count) {
@@ -183,7 +236,7 @@ static inline void stage(rg_dtype dtype, rg_style style, pair_rows from, staged_
 }
 
 RG_INLINE void unstage_as(rg_dtype T, rg_style S, const staged_row *from, pair_rows to, int64_t count) {
-  FOR_EACH_VECTOR(count, i, lanes, store_pair(T, S, to.first, to.second, i, load_staged(from, i), lanes));
+  FOR_EACH_BLOCK(count, i, pairs, store_block(T, S, to.first, to.second, i, load_staged(from, i), pairs, false));
 }
 
 static inline void unstage(rg_dtype dtype, rg_style style, const staged_row *from, pair_rows to, int64_t count) {
@@ -203,35 +256,43 @@ typedef struct head_group {
   pair_rows grad;                  /* of the cache row */
   const staged_row *cosine, *sine; /* with wants_states */
   pair_rows states;                /* with wants_states, written: grad rotated back */
+  bool stream;                     /* states: past the caches, see can_stream_blocks */
   pair_rows key;                   /* with wants_sums */
   staged_row *grad_cos, *grad_sin; /* with wants_sums, written: the sums over these heads */
 } head_group;
 
-/* Asks for what a vector of pairs, of a row like the present ones, will take. */
-RG_INLINE void ask_for_pairs(rg_dtype T, const char *row, int64_t i) {
-  const int64_t begin = 2 * i * (int64_t)RG_SIZE(T), bytes = 2 * RG_VF_WIDTH * (int64_t)RG_SIZE(T);
+/* Asks for what a block of pairs, of a row like the present ones, will take. */
+RG_INLINE void ask_for_block(rg_dtype T, const char *row, int64_t i) {
+  const int64_t begin = 2 * i * (int64_t)RG_SIZE(T), bytes = 2 * BLOCK_PAIRS * (int64_t)RG_SIZE(T);
   for (int64_t line = 0; line < bytes && RG_VF_WIDTH > 1; line += LINE_BYTES) __builtin_prefetch(row + begin + line);
 }
 
-/* One vector of the tables, and of the sums, serves all heads before the next one. */
+/* One block of the tables, and of the sums, serves all heads before the next one. */
 RG_INLINE void gather_as(rg_dtype T, rg_style S, rg_dtype table_product, rg_dtype key_product, const head_group *w) {
-  FOR_EACH_VECTOR(w->count, i, lanes, {
+  FOR_EACH_BLOCK(w->count, i, pairs, {
     const rg_pair zero = {rg_vf_zero(), rg_vf_zero()};
-    const rg_pair c = w->wants_states ? load_staged(w->cosine, i) : zero;
-    const rg_pair s = w->wants_states ? load_staged(w->sine, i) : zero;
-    rg_pair grad_cos = zero, grad_sin = zero;
+    const pair_block none = {zero, zero};
+    const pair_block c = w->wants_states ? load_staged(w->cosine, i) : none;
+    const pair_block s = w->wants_states ? load_staged(w->sine, i) : none;
+    pair_block grad_cos = none, grad_sin = none;
     for (int64_t h = 0; h < w->heads; ++h) {
-      const rg_pair g = load_pair(T, S, w->grad.first + h * w->grad.head, w->grad.second + h * w->grad.head, i, lanes);
-      ask_for_pairs(T, w->next_grad + h * w->grad.head, i);
+      const pair_block g =
+          load_block(T, S, w->grad.first + h * w->grad.head, w->grad.second + h * w->grad.head, i, pairs);
+      ask_for_block(T, w->next_grad + h * w->grad.head, i);
       if (w->wants_states) {
-        store_pair(T, S, w->states.first + h * w->states.head, w->states.second + h * w->states.head, i,
-                   rg_rotate_transpose(table_product, g, c, s), lanes);
+        const pair_block back = {rg_rotate_transpose(table_product, g.lower, c.lower, s.lower),
+                                 rg_rotate_transpose(table_product, g.upper, c.upper, s.upper)};
+        store_block(T, S, w->states.first + h * w->states.head, w->states.second + h * w->states.head, i, back, pairs,
+                    w->stream);
       }
       if (w->wants_sums) {
-        const rg_pair k = load_pair(T, S, w->key.first + h * w->key.head, w->key.second + h * w->key.head, i, lanes);
-        ask_for_pairs(T, w->next_key + h * w->key.head, i);
-        rg_add_grad_cos(key_product, g, k, &grad_cos);
-        rg_add_grad_sin(key_product, g, k, &grad_sin);
+        const pair_block k =
+            load_block(T, S, w->key.first + h * w->key.head, w->key.second + h * w->key.head, i, pairs);
+        ask_for_block(T, w->next_key + h * w->key.head, i);
+        rg_add_grad_cos(key_product, g.lower, k.lower, &grad_cos.lower);
+        rg_add_grad_cos(key_product, g.upper, k.upper, &grad_cos.upper);
+        rg_add_grad_sin(key_product, g.lower, k.lower, &grad_sin.lower);
+        rg_add_grad_sin(key_product, g.upper, k.upper, &grad_sin.upper);
       }
     }
     if (w->wants_sums) {

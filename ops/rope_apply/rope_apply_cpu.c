@@ -17,13 +17,14 @@ enum {
   MAX_SLICE_PAIRS = 512,
   /* So many heads are summed in rg_real before their sum goes to a double: the error stays near 4 roundings even where
    * all terms are alike, and whatever the number of heads and batches. */
-  HEADS_PER_SUM = 16
+  HEADS_PER_SUM = 24
 };
-_Static_assert(HEADS_PER_SUM % HEADS_AT_ONCE == 0, "the heads of a run belong to one sum");
+_Static_assert(HEADS_PER_SUM % HEADS_AT_ONCE == 0, "a run of heads belongs to one sum");
 
 typedef struct tile_buffers {
   alignas(64) rg_real rows[4 * TILE_ELEMENTS];  /* see row_run; for RG_SIN_SAME_HALF the sines of a pair exchanged */
   alignas(64) double totals[2 * TILE_ELEMENTS]; /* of the sums: two split rows a position */
+  alignas(64) char buffer[HEADS_AT_ONCE * ROW_BUFFER_BYTES];
 } tile_buffers;
 
 /* The tensors of q or of k. */
@@ -69,18 +70,26 @@ static row_walk walk(const task *job, const rg_tensor *t, const region *at, int6
   return (row_walk){rg_element(t, place), t->stride[1] * size, t->stride[2] * size};
 }
 
-/* Head h and some that follow. */
+/* Head h and some that follow: a few, of which the tile has many positions, or many at one position. */
 static row_run run_at(const task *job, tile_buffers *tile, const side_tensors *side, const region *at, int64_t h) {
+  const int64_t R = job->problem->dim[DIM_R], rest = (job->problem->dim[DIM_D] - R) / 2;
+  const int64_t size = (int64_t)rg_dtype_size(side->grad_y->dtype);
+  const int64_t heads = at->rows > 1 ? HEADS_AT_ONCE : HEADS_PER_SUM;
+  /* Each slice has its share of what lies past rotary_dim, in whole pairs. */
+  const int64_t pass_begin = rest * at->slice / job->slices, pass_end = rest * (at->slice + 1) / job->slices;
   return (row_run){.grad_y = walk(job, side->grad_y, at, h),
                    .x = walk(job, side->x, at, h),
                    .grad_x = walk(job, side->grad_x, at, h),
-                   .heads = side->heads - h < HEADS_AT_ONCE ? side->heads - h : HEADS_AT_ONCE,
+                   .heads = side->heads - h < heads ? side->heads - h : heads,
                    .rows = at->rows,
                    .pairs = at->pairs,
-                   .half = job->problem->dim[DIM_R] / 2,
+                   .half = R / 2,
                    .tile_row = tile->rows,
                    .tile_half = job->slice_pairs,
-                   .stream = job->stream};
+                   .pass_at = (R + 2 * pass_begin - first_column(job, at)) * size,
+                   .pass_bytes = 2 * (pass_end - pass_begin) * size,
+                   .output = job->stream ? OUTPUT_STREAM : OUTPUT_STORE,
+                   .buffer = tile->buffer};
 }
 
 /* A row that is not contiguous in one of the tensors, through split rows. */
@@ -89,7 +98,7 @@ static void do_staged_row(const task *job, const side_tensors *side, const row_r
   const int64_t n = run->pairs;
   row_run staged = *run;
   staged.half = n;
-  staged.heads = 1;
+  staged.output = OUTPUT_STORE;
   read_pairs(side->grad_y->dtype, run->grad_y.row, pairs_at(job->style, side->grad_y->stride[3], run->half), grad_y,
              grad_y + n, n);
   staged.grad_y.row = (char *)grad_y;
@@ -99,49 +108,43 @@ static void do_staged_row(const task *job, const side_tensors *side, const row_r
   }
   if (side->grad_x) staged.grad_x.row = (char *)grad_x;
   const row_work work = {.grad_x = side->grad_x != NULL, .tables = side->x != NULL};
-  do_row(RG_REAL_DTYPE, RG_STYLE_ROTATE_HALF, work, &staged, &staged);
+  do_row(RG_REAL_DTYPE, RG_STYLE_ROTATE_HALF, work, 1, &staged);
   if (side->grad_x) {
     write_pairs(side->grad_x->dtype, run->grad_x.row, pairs_at(job->style, side->grad_x->stride[3], run->half), grad_x,
                 grad_x + n, n);
   }
 }
 
-/* This slice's share of what lies past rotary_dim; the run's row begins at the slice's first column. */
-static void pass_through(const task *job, const side_tensors *side, const region *at, const row_run *run) {
-  const int64_t R = job->problem->dim[DIM_R], rest = job->problem->dim[DIM_D] - R;
-  const int64_t begin = rest * at->slice / job->slices, count = rest * (at->slice + 1) / job->slices - begin;
-  const int64_t from_step = side->grad_y->stride[3], to_step = side->grad_x->stride[3];
-  const int64_t size = (int64_t)rg_dtype_size(side->grad_y->dtype), skip = R + begin - first_column(job, at);
-  const char *from = run->grad_y.row + skip * from_step * size;
-  char *to = run->grad_x.row + skip * to_step * size;
-  if (side->contiguous_rows) {
-    memcpy(to, from, (size_t)(count * size));
-  } else {
-    RG_WITH_DTYPE(side->grad_y->dtype, T, rg_copy_strided(RG_SIZE(T), to, to_step, from, from_step, count));
+static void do_staged_run(const task *job, const side_tensors *side, row_run run) {
+  const int64_t size = (int64_t)rg_dtype_size(side->grad_y->dtype);
+  for (; run.heads > 0; skip_heads(&run, 1)) {
+    row_run row = run;
+    for (int64_t r = 0; r < run.rows; ++r, next_row(&row)) {
+      do_staged_row(job, side, &row);
+      if (side->grad_x == NULL) continue;
+      const int64_t from_step = side->grad_y->stride[3], to_step = side->grad_x->stride[3];
+      const char *from = row.grad_y.row + run.pass_at * from_step;
+      char *to = row.grad_x.row + run.pass_at * to_step;
+      RG_WITH_DTYPE(side->grad_y->dtype, T,
+                    rg_copy_strided(RG_SIZE(T), to, to_step, from, from_step, run.pass_bytes / size));
+    }
   }
 }
 
-static void do_run(const task *job, const side_tensors *side, const region *at, row_run run, row_run next) {
-  const bool passes = side->grad_x && job->problem->dim[DIM_R] < job->problem->dim[DIM_D];
-  if (side->contiguous_rows && job->style == RG_STYLE_ROTATE_HALF) {
+static void do_run(const task *job, const side_tensors *side, row_run run, row_run next) {
+  if (!side->contiguous_rows) {
+    do_staged_run(job, side, run);
+  } else if (job->style == RG_STYLE_ROTATE_HALF) {
     RG_WITH_DTYPE(side->grad_y->dtype, T, do_contiguous_run(T, RG_STYLE_ROTATE_HALF, run, next));
-  } else if (side->contiguous_rows) {
+  } else {
     RG_WITH_DTYPE(side->grad_y->dtype, T, do_contiguous_run(T, RG_STYLE_INTERLEAVED, run, next));
-  }
-  if (side->contiguous_rows && !passes) return;
-  for (int64_t h = 0; h < run.heads; ++h, next_head(&run)) {
-    row_run row = run;
-    for (int64_t r = 0; r < run.rows; ++r, next_row(&row)) {
-      if (!side->contiguous_rows) do_staged_row(job, side, &row);
-      if (passes) pass_through(job, side, at, &row);
-    }
   }
 }
 
 /* ---- tables and sums ---- */
 
 /* Adds the sums of the region's positions to their totals and clears them. */
-static void add_and_clear_sums(const task *job, tile_buffers *tile, const region *at) {
+static void add_to_totals(const task *job, tile_buffers *tile, const region *at) {
   const int64_t n = 4 * job->slice_pairs;
   for (int64_t r = 0; r < at->rows; ++r) {
     rg_real *sum = tile->rows + (2 * r + 1) * n; /* past the two tables of the position */
@@ -172,16 +175,19 @@ static void stage_tables(const task *job, tile_buffers *tile, const region *at) 
   }
 }
 
-/* Stores and clears the totals of the region, if that gradient is wanted. */
+/* Stores and clears the region's sums and totals, if that gradient is wanted. */
 static void finish_table(const task *job, tile_buffers *tile, int grad_table, const region *at) {
   if (!rg_given(job->problem, grad_table)) return;
   const rg_tensor *t = &job->problem->tensor[grad_table];
   const int64_t half = job->slice_pairs;
+  const bool is_cos = grad_table == GRAD_COS;
   rg_real row[2 * MAX_SLICE_PAIRS];
   for (int64_t r = 0; r < at->rows; ++r) {
-    double *total = tile->totals + r * 4 * half + (grad_table == GRAD_SIN ? 2 * half : 0);
+    rg_real *sum = tile->rows + (r * TILE_ROW_HALVES + (is_cos ? SUM_COS : SUM_SIN)) * half;
+    double *total = tile->totals + (r * 4 + (is_cos ? 0 : 2)) * half;
     for (int64_t i = 0; i < 2 * half; ++i) {
-      row[i] = (rg_real)total[i];
+      row[i] = (rg_real)(total[i] + (double)sum[i]);
+      sum[i] = 0;
       total[i] = 0;
     }
     write_pairs(t->dtype, table_row(job, t, at, r), pairs_at(job->style, t->stride[2], job->problem->dim[DIM_R] / 2),
@@ -191,31 +197,42 @@ static void finish_table(const task *job, tile_buffers *tile, int grad_table, co
 
 /* ---- tiles ---- */
 
-/* The run that begins with head h of a side or, past its last head, whatever follows; `next` is the next tile. */
-static row_run following_run(const task *job, tile_buffers *tile, const side_tensors *side, const region *at, int64_t h,
-                             const region *next) {
+/* What to prefetch while the heads from h on are at work, see do_contiguous_run; `next` is the next tile. */
+static row_run run_after(const task *job, tile_buffers *tile, const side_tensors *side, const region *at, int64_t h,
+                         const region *next) {
   const side_tensors *q = &job->sides[0], *k = &job->sides[1];
-  if (h < side->heads) return run_at(job, tile, side, at, h);
+  if (at->rows == 1) return run_at(job, tile, side, next, h);
+  if (h + HEADS_AT_ONCE < side->heads) return run_at(job, tile, side, at, h + HEADS_AT_ONCE);
   if (side == q && k->heads > 0) return run_at(job, tile, k, at, 0);
   return run_at(job, tile, q->heads > 0 ? q : k, next, 0);
 }
 
-static void do_side(const task *job, tile_buffers *tile, const side_tensors *side, const region *at,
-                    const region *next) {
+/* `summed`: how many heads are in the sums since these were last added to the totals. When they are added depends on
+ * the numbers of heads alone and not on how many are done in one run. */
+static void do_side(const task *job, tile_buffers *tile, const side_tensors *side, const region *at, const region *next,
+                    int64_t *summed) {
   for (int64_t h = 0; h < side->heads;) {
+    if (job->wants_tables && h % HEADS_PER_SUM == 0) {
+      const int64_t more = side->heads - h < HEADS_PER_SUM ? side->heads - h : HEADS_PER_SUM;
+      if (*summed + more > HEADS_PER_SUM) {
+        add_to_totals(job, tile, at);
+        *summed = 0;
+      }
+      *summed += more;
+    }
     const row_run run = run_at(job, tile, side, at, h);
+    do_run(job, side, run, run_after(job, tile, side, at, h, next));
     h += run.heads;
-    do_run(job, side, at, run, following_run(job, tile, side, at, h, next));
-    if (job->wants_tables && (h % HEADS_PER_SUM == 0 || h == side->heads)) add_and_clear_sums(job, tile, at);
   }
 }
 
 /* `next` is the region that follows, or the same one. */
 static void do_tile(const task *job, tile_buffers *tile, region at, const region *next) {
+  int64_t summed = 0;
   for (int64_t i = 0; i < job->tile_batches; ++i, ++at.b) {
     if (job->wants_grad_x) stage_tables(job, tile, &at);
-    do_side(job, tile, &job->sides[0], &at, next);
-    do_side(job, tile, &job->sides[1], &at, next);
+    do_side(job, tile, &job->sides[0], &at, next, &summed);
+    do_side(job, tile, &job->sides[1], &at, next, &summed);
     if (!job->sums_cos) finish_table(job, tile, GRAD_COS, &at);
     if (!job->sums_sin) finish_table(job, tile, GRAD_SIN, &at);
   }

@@ -9,10 +9,12 @@ enum {
   /* So many heads are done together: a vector of the tables and of the sums is then loaded once for all of them.
    * Without that the second-level cache, where those lie, limits the speed and not memory. */
   HEADS_AT_ONCE = 4,
-  /* So many rows ahead of the arithmetic the inputs are asked for. The hardware's own prefetching stops at every page
+  /* So many rows ahead of the arithmetic the inputs are asked for: the hardware's own prefetching stops at every page
    * and at the end of every head's rows. */
-  ROWS_AHEAD = 2,
-  CACHE_LINE = 64
+  ROWS_AHEAD = 4,
+  CACHE_LINE = 64,
+  /* Of a row of grad_x on its way past the caches. */
+  ROW_BUFFER_BYTES = 4096
 };
 
 /* Where a tensor has the first row of a run, and how far it is from there to the same row of the next head and to the
@@ -26,14 +28,21 @@ typedef struct row_walk {
  * and the sums so far of grad_cos and of grad_sin. */
 enum { TABLE_COS = 0, TABLE_SIN = 2, SUM_COS = 4, SUM_SIN = 6, TILE_ROW_HALVES = 8 };
 
+/* How grad_x gets to memory: by ordinary stores, past the caches from registers, or past the caches through a buffer,
+ * where the parts of a row are not aligned to vectors but the row is long enough for whole cache lines. */
+typedef enum row_output { OUTPUT_STORE, OUTPUT_STREAM, OUTPUT_BUFFER } row_output;
+
 typedef struct row_run {
   row_walk grad_y, x, grad_x; /* x: NULL where no gradient of a table is wanted; grad_x: NULL where not wanted */
-  int64_t heads, rows;        /* heads <= HEADS_AT_ONCE */
-  int64_t pairs;              /* of a row */
-  int64_t half;               /* from the first to the second elements of rotate_half in a row */
-  rg_real *tile_row;          /* the first position's */
+  int64_t heads, rows;
+  int64_t pairs;     /* of a row */
+  int64_t half;      /* from the first to the second elements of rotate_half in a row */
+  rg_real *tile_row; /* the first position's */
   int64_t tile_half;
-  bool stream;
+  int64_t pass_at, pass_bytes; /* what passes through: where it begins in the row, and how much */
+  row_output output;
+  char *buffer;                  /* HEADS_AT_ONCE times ROW_BUFFER_BYTES */
+  int64_t grad_y_ahead, x_ahead; /* how far on the row lies that is to be prefetched, in bytes */
 } row_run;
 
 static inline void next_row(row_run *run) {
@@ -43,10 +52,11 @@ static inline void next_row(row_run *run) {
   run->tile_row += TILE_ROW_HALVES * run->tile_half;
 }
 
-static inline void next_head(row_run *run) {
-  if (run->grad_y.row) run->grad_y.row += run->grad_y.to_head;
-  if (run->x.row) run->x.row += run->x.to_head;
-  if (run->grad_x.row) run->grad_x.row += run->grad_x.to_head;
+static inline void skip_heads(row_run *run, int64_t heads) {
+  if (run->grad_y.row) run->grad_y.row += heads * run->grad_y.to_head;
+  if (run->x.row) run->x.row += heads * run->x.to_head;
+  if (run->grad_x.row) run->grad_x.row += heads * run->grad_x.to_head;
+  run->heads -= heads;
 }
 
 RG_INLINE rg_pair tile_load(const row_run *run, int64_t which, int64_t p, int64_t n) {
@@ -64,15 +74,14 @@ RG_INLINE void prefetch_pairs(rg_dtype T, const char *row, int64_t p) {
   for (int64_t at = begin; at < end; at += CACHE_LINE) __builtin_prefetch(row + at, 0, 2);
 }
 
-/* What to do with a row, constants where a loop over pairs is compiled. */
+/* What to do with a row: constants where a loop over pairs is compiled. */
 typedef struct row_work {
   bool grad_x, tables; /* which gradients are wanted */
-  bool stream;         /* grad_x past the caches */
   bool prefetch;
 } row_work;
 
-/* Pairs p to p + n of the same row of all heads of the run; `ahead` has the rows to prefetch meanwhile. */
-RG_INLINE void do_pairs(rg_dtype T, rg_style style, row_work work, const row_run *run, const row_run *ahead, int64_t p,
+/* Pairs p to p + n of the same row of `heads` heads. */
+RG_INLINE void do_pairs(rg_dtype T, rg_style style, row_work work, int64_t heads, const row_run *run, int64_t p,
                         int64_t n) {
   rg_pair cosine, sine, sum_cos, sum_sin;
   if (work.grad_x) {
@@ -83,33 +92,25 @@ RG_INLINE void do_pairs(rg_dtype T, rg_style style, row_work work, const row_run
     sum_cos = tile_load(run, SUM_COS, p, n);
     sum_sin = tile_load(run, SUM_SIN, p, n);
   }
-  const char *grad_y = run->grad_y.row, *x = run->x.row, *next_grad_y = ahead->grad_y.row, *next_x = ahead->x.row;
-  char *grad_x = run->grad_x.row;
-  for (int64_t h = 0; h < run->heads; ++h) {
+  for (int64_t h = 0; h < heads; ++h) {
+    const char *grad_y = run->grad_y.row + h * run->grad_y.to_head;
+    if (work.prefetch) prefetch_pairs(T, grad_y + run->grad_y_ahead, p);
     const rg_pair g = load_pairs(T, style, grad_y, run->half, p, n);
-    grad_y += run->grad_y.to_head;
-    if (work.prefetch) {
-      prefetch_pairs(T, next_grad_y, p);
-      next_grad_y += ahead->grad_y.to_head;
-    }
     if (work.grad_x) {
+      char *grad_x = run->grad_x.row + h * run->grad_x.to_head;
       const rg_pair rotated = rg_rotate_transpose(RG_DTYPE_NONE, g, cosine, sine);
-      if (work.stream && n == RG_VF_WIDTH) {
+      if (run->output == OUTPUT_STREAM && n == RG_VF_WIDTH) {
         stream_pairs(T, style, grad_x, run->half, p, rotated);
       } else {
         store_pairs(T, style, grad_x, run->half, p, rotated, n);
       }
-      grad_x += run->grad_x.to_head;
     }
     if (work.tables) {
-      const rg_pair of_x = load_pairs(T, style, x, run->half, p, n);
-      x += run->x.to_head;
-      rg_add_grad_cos(RG_DTYPE_NONE, g, of_x, &sum_cos);
-      rg_add_grad_sin(RG_DTYPE_NONE, g, of_x, &sum_sin);
-      if (work.prefetch) {
-        prefetch_pairs(T, next_x, p);
-        next_x += ahead->x.to_head;
-      }
+      const char *of_x = run->x.row + h * run->x.to_head;
+      if (work.prefetch) prefetch_pairs(T, of_x + run->x_ahead, p);
+      const rg_pair x = load_pairs(T, style, of_x, run->half, p, n);
+      rg_add_grad_cos(RG_DTYPE_NONE, g, x, &sum_cos);
+      rg_add_grad_sin(RG_DTYPE_NONE, g, x, &sum_sin);
     }
   }
   if (work.tables) {
@@ -118,43 +119,103 @@ RG_INLINE void do_pairs(rg_dtype T, rg_style style, row_work work, const row_run
   }
 }
 
-RG_INLINE void do_row(rg_dtype T, rg_style style, row_work work, const row_run *run, const row_run *ahead) {
-  int64_t p = 0;
-  for (; p + RG_VF_WIDTH <= run->pairs; p += RG_VF_WIDTH) do_pairs(T, style, work, run, ahead, p, RG_VF_WIDTH);
-  if (p < run->pairs) do_pairs(T, style, work, run, ahead, p, run->pairs - p);
-}
-
-/* `next` is the run that follows. */
-RG_INLINE void do_rows(rg_dtype T, rg_style style, row_work work, row_run run, row_run next) {
-  row_run ahead = run;
-  for (int64_t r = 0; r < ROWS_AHEAD && r < run.rows; ++r) next_row(&ahead);
-  for (int64_t r = 0; r < run.rows; ++r) {
-    if (r + ROWS_AHEAD == run.rows || run.rows < ROWS_AHEAD) ahead = next;
-    do_row(T, style, work, &run, &ahead);
-    next_row(&run);
-    next_row(&ahead);
+/* The last pairs of a row, fewer than a vector. An ordinary function, so that masked accesses are compiled once for
+ * each dtype and style and not for every kind of work; it gets a copy of the run, so that the caller's stays in
+ * registers. */
+static void do_last_pairs(rg_dtype dtype, rg_style style, row_work work, int64_t heads, row_run run, int64_t p) {
+  const int64_t n = run.pairs - p;
+  if (style == RG_STYLE_ROTATE_HALF) {
+    RG_WITH_DTYPE(dtype, T, do_pairs(T, RG_STYLE_ROTATE_HALF, work, heads, &run, p, n));
+  } else {
+    RG_WITH_DTYPE(dtype, T, do_pairs(T, RG_STYLE_INTERLEAVED, work, heads, &run, p, n));
   }
 }
 
-/* Streamed vectors must be aligned, in every row: its address and all steps are multiples of a vector. */
-RG_INLINE bool can_stream(rg_dtype T, rg_style style, const row_run *run) {
-  const int64_t half = style == RG_STYLE_ROTATE_HALF ? run->half * (int64_t)RG_SIZE(T) : 0;
-  const int64_t places = (int64_t)(intptr_t)run->grad_x.row | run->grad_x.to_row | run->grad_x.to_head | half;
-  return places % (int64_t)(RG_VF_WIDTH * RG_SIZE(T)) == 0;
+RG_INLINE void do_row(rg_dtype T, rg_style style, row_work work, int64_t heads, const row_run *run) {
+  int64_t p = 0;
+  for (; p + RG_VF_WIDTH <= run->pairs; p += RG_VF_WIDTH) do_pairs(T, style, work, heads, run, p, RG_VF_WIDTH);
+  if (p < run->pairs) do_last_pairs(T, style, work, heads, *run, p);
 }
 
-RG_INLINE void do_contiguous_run(rg_dtype T, rg_style style, row_run run, row_run next) {
-  const bool stream = run.stream && can_stream(T, style, &run);
-  if (run.grad_x.row == NULL) {
-    do_rows(T, style, (row_work){.tables = true, .prefetch = true}, run, next);
-  } else if (run.x.row == NULL && stream) {
-    do_rows(T, style, (row_work){.grad_x = true, .stream = true, .prefetch = true}, run, next);
-  } else if (run.x.row == NULL) {
-    do_rows(T, style, (row_work){.grad_x = true, .prefetch = true}, run, next);
-  } else if (stream) {
-    do_rows(T, style, (row_work){.grad_x = true, .tables = true, .stream = true, .prefetch = true}, run, next);
+/* Copies bytes past the caches. */
+static void stream_bytes(char *to, const char *from, int64_t bytes) {
+  const int64_t vector = RG_VF_WIDTH * (int64_t)sizeof(rg_real);
+  int64_t at = (int64_t)(-(uintptr_t)to % CACHE_LINE);
+  if (at > bytes) at = bytes;
+  memcpy(to, from, (size_t)at);
+  for (; at + vector <= bytes; at += vector) {
+    rg_vf_stream(RG_REAL_DTYPE, to + at, rg_vf_load(RG_REAL_DTYPE, from + at));
+  }
+  memcpy(to + at, from + at, (size_t)(bytes - at));
+}
+
+/* What is left to do for a row of each head: what passes through, and what lies in the buffer. */
+static void finish_rows(row_run run, int64_t heads) {
+  for (; heads > 0; --heads, skip_heads(&run, 1), run.buffer += ROW_BUFFER_BYTES) {
+    const char *passes = run.grad_y.row + run.pass_at;
+    for (int64_t i = 0; i < run.pass_bytes; i += CACHE_LINE) __builtin_prefetch(passes + run.grad_y_ahead + i, 0, 2);
+    if (run.output == OUTPUT_BUFFER) {
+      memcpy(run.buffer + run.pass_at, passes, (size_t)run.pass_bytes);
+      stream_bytes(run.grad_x.row, run.buffer, run.pass_at + run.pass_bytes);
+    } else if (run.output == OUTPUT_STREAM) {
+      stream_bytes(run.grad_x.row + run.pass_at, passes, run.pass_bytes);
+    } else {
+      memcpy(run.grad_x.row + run.pass_at, passes, (size_t)run.pass_bytes);
+    }
+  }
+}
+
+/* How far on from row r of a run the row lies that is to be prefetched: ROWS_AHEAD later, in the same run or in the
+ * next, or the same row of the next run where runs are shorter than that. */
+RG_INLINE int64_t distance_ahead(row_walk now, int64_t r, int64_t rows, row_walk next) {
+  if (r + ROWS_AHEAD < rows) return ROWS_AHEAD * now.to_row;
+  const int64_t row = rows < ROWS_AHEAD ? r : r + ROWS_AHEAD - rows;
+  return next.row + row * next.to_row - now.row;
+}
+
+RG_INLINE void do_rows(rg_dtype T, rg_style style, row_work work, int64_t heads, row_run run, const row_run *next) {
+  const row_walk buffer = {run.buffer, ROW_BUFFER_BYTES, 0};
+  for (int64_t r = 0; r < run.rows; ++r) {
+    run.grad_y_ahead = distance_ahead(run.grad_y, r, run.rows, next->grad_y);
+    if (work.tables) run.x_ahead = distance_ahead(run.x, r, run.rows, next->x);
+    row_run now = run;
+    if (run.output == OUTPUT_BUFFER) now.grad_x = buffer;
+    do_row(T, style, work, heads, &now);
+    if (work.grad_x && (run.pass_bytes > 0 || run.output == OUTPUT_BUFFER)) finish_rows(run, heads);
+    next_row(&run);
+  }
+}
+
+/* For a run whose grad_x is to be streamed. */
+RG_INLINE row_output choose_output(rg_dtype T, rg_style style, const row_run *run) {
+  const int64_t half = style == RG_STYLE_ROTATE_HALF ? run->half * (int64_t)RG_SIZE(T) : 0;
+  const int64_t places = (int64_t)(intptr_t)run->grad_x.row | run->grad_x.to_row | run->grad_x.to_head | half;
+  if (places % (int64_t)(RG_VF_WIDTH * RG_SIZE(T)) == 0) return OUTPUT_STREAM;
+  const bool whole_row = run->pass_at == 2 * run->pairs * (int64_t)RG_SIZE(T);
+  return whole_row && run->pass_at + run->pass_bytes <= ROW_BUFFER_BYTES ? OUTPUT_BUFFER : OUTPUT_STORE;
+}
+
+/* Compiled apart for each kind of work on HEADS_AT_ONCE heads, and once for the few heads that are left. */
+RG_INLINE void do_heads(rg_dtype T, rg_style style, row_run run, const row_run *next) {
+  const row_work work = {.grad_x = run.grad_x.row != NULL, .tables = run.x.row != NULL, .prefetch = true};
+  if (run.heads < HEADS_AT_ONCE) {
+    do_rows(T, style, work, run.heads, run, next);
+  } else if (!work.tables) {
+    do_rows(T, style, (row_work){.grad_x = true, .prefetch = true}, HEADS_AT_ONCE, run, next);
+  } else if (!work.grad_x) {
+    do_rows(T, style, (row_work){.tables = true, .prefetch = true}, HEADS_AT_ONCE, run, next);
   } else {
-    do_rows(T, style, (row_work){.grad_x = true, .tables = true, .prefetch = true}, run, next);
+    do_rows(T, style, (row_work){.grad_x = true, .tables = true, .prefetch = true}, HEADS_AT_ONCE, run, next);
+  }
+}
+
+/* `next` is the run that follows or, where the run has one position alone, the same heads at the next position. */
+RG_INLINE void do_contiguous_run(rg_dtype T, rg_style style, row_run run, row_run next) {
+  if (run.output == OUTPUT_STREAM) run.output = choose_output(T, style, &run);
+  while (run.heads > 0) {
+    do_heads(T, style, run, &next);
+    skip_heads(&run, HEADS_AT_ONCE);
+    skip_heads(&next, HEADS_AT_ONCE);
   }
 }
 
