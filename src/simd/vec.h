@@ -14,16 +14,20 @@
  *   rg_vf_store(t, p, v)               the converse, rounding to nearest even: NaN stays NaN, overflow gives infinity
  *   rg_vf_store_part(t, p, v, n)       the first n lanes, likewise
  *   rg_vf_stream(t, p, v)              as rg_vf_store, past the caches where the level can; see rg_stream_aligned
- *   rg_vf_load_two(t, p, &a, &b)       2*RG_VF_WIDTH consecutive elements, in an order that the level chooses for t:
- * for work lane by lane that need not know which element a lane holds rg_vf_store_two(t, p, a, b)        the converse,
- * rounding as rg_vf_store does rg_vf_stream_two(t, p, a, b)       likewise past the caches, at a multiple of two
- * vectors' size in memory rg_stream_fence()                  orders streamed stores before whatever the thread does
- * next rg_vf_round_to(t, v)               each lane rounded to dtype t and back rg_vf_deinterleave(a, b, &e, &o)   a,
- * b: two vectors that follow each other in memory; e, o: their even and odd elements rg_vf_interleave(e, o, &a, &b) the
- * converse rg_vf_lookup(table, index)         lane i is table[index[i]], 0 <= index[i] < RG_VF_WIDTH; the table has
- * that many elements, at width 1 any number rg_vf_any_beyond(v, limit)         does any lane have |lane| > limit, or
- * hold a NaN? rg_vf_negate_odd(k, v)             (float levels) v, negated in the lanes where k is odd. Each lane of k
- * holds an integer plus 1.5 * 2^23, which puts the integer into its low bits
+ *   rg_vf_load_two(t, p, &a, &b)       2*RG_VF_WIDTH consecutive elements, in an order that the level chooses for t: for
+ *                                      work lane by lane that need not know which element a lane holds
+ *   rg_vf_store_two(t, p, a, b)        the converse, rounding as rg_vf_store does
+ *   rg_vf_stream_two(t, p, a, b)       likewise past the caches, at a multiple of two vectors' size in memory
+ *   rg_stream_fence()                  orders streamed stores before whatever the thread does next
+ *   rg_vf_round_to(t, v)               each lane rounded to dtype t and back
+ *   rg_vf_deinterleave(a, b, &e, &o)   a, b: two vectors that follow each other in memory; e, o: their even and odd
+ *                                      elements
+ *   rg_vf_interleave(e, o, &a, &b)     the converse
+ *   rg_vf_lookup(table, index)         lane i is table[index[i]], 0 <= index[i] < RG_VF_WIDTH; the table has that many
+ *                                      elements, at width 1 any number
+ *   rg_vf_any_beyond(v, limit)         does any lane have |lane| > limit, or hold a NaN?
+ *   rg_vf_negate_odd(k, v)             (float levels) v, negated in the lanes where k is odd. Each lane of k holds an
+ *                                      integer plus 1.5 * 2^23, which puts the integer into its low bits
  *
  * A dtype argument `t` must be a constant that the optimiser sees, so that only its branch remains. The float levels
  * know RG_F32, RG_BF16 and RG_F16, the FLOAT64 level RG_F64 alone. */

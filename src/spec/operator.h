@@ -49,7 +49,8 @@ static inline bool rg_given(const rg_problem *problem, int tensor) {
 
 /* The address of the element `offset` elements after [0, ..., 0]. */
 static inline void *rg_element(const rg_tensor *tensor, int64_t offset) {
-  return (char *)tensor->data + offset * (int64_t)rg_dtype_size(tensor->dtype);
+  /* By number: an empty tensor may have no memory, and no offset may be added to a NULL pointer, not even 0. */
+  return (void *)((uintptr_t)tensor->data + (uintptr_t)(offset * (int64_t)rg_dtype_size(tensor->dtype)));
 }
 
 /* Row-major without gaps: the elements lie in one contiguous run. */

@@ -220,6 +220,59 @@ static void streamed_stores_write_what_stores_write(void **state) {
   munmap(f.base, 3 * f.page);
 }
 
+/* The order of two vectors is the level's own: it is read off elements that are their own indices. */
+static void two_vectors_hold_each_element_once(rg_dtype dtype, int *lower, int *upper) {
+  unsigned char memory[2 * W * sizeof(rg_real)];
+  for (int i = 0; i < 2 * W; i++) rg_dtype_write(dtype, memory, i, i);
+  rg_vf a, b;
+  RG_WITH_DTYPE(dtype, T, rg_vf_load_two(T, memory, &a, &b));
+  rg_real lanes[2][W];
+  to_lanes(lanes[0], a);
+  to_lanes(lanes[1], b);
+  bool seen[2 * W] = {false};
+  for (int i = 0; i < W; i++) {
+    lower[i] = (int)lanes[0][i];
+    upper[i] = (int)lanes[1][i];
+    assert_false(seen[lower[i]]);
+    seen[lower[i]] = true;
+    assert_false(seen[upper[i]]);
+    seen[upper[i]] = true;
+  }
+}
+
+static void two_vectors_store_as_the_scalar_conversion_does(void **state) {
+  (void)state;
+  uint64_t seed = 8;
+  _Alignas(64) unsigned char stored[2 * W * sizeof(rg_real)], streamed[2 * W * sizeof(rg_real)];
+  for (int d = 0; d < NUM_LEVEL_DTYPES; d++) {
+    const rg_dtype dtype = level_dtypes[d];
+    int lower[W], upper[W];
+    two_vectors_hold_each_element_once(dtype, lower, upper);
+    for (int round = 0; round < 50000; round++) {
+      /* In every other round no NaN, so that what serves a vector without one is tried too. */
+      rg_real x[2 * W], lanes[2][W];
+      for (int i = 0; i < 2 * W; i++) {
+        x[i] = random_bits_float(&seed);
+        if (round % 2 == 0 && isnan(x[i])) x[i] = 1;
+      }
+      for (int i = 0; i < W; i++) {
+        lanes[0][i] = x[lower[i]];
+        lanes[1][i] = x[upper[i]];
+      }
+      const rg_vf a = from_lanes(lanes[0]), b = from_lanes(lanes[1]);
+      RG_WITH_DTYPE(dtype, T, rg_vf_store_two(T, stored, a, b));
+      RG_WITH_DTYPE(dtype, T, rg_vf_stream_two(T, streamed, a, b));
+      rg_stream_fence();
+      for (int i = 0; i < 2 * W; i++) {
+        unsigned char want[sizeof(rg_real)];
+        rg_dtype_write(dtype, want, 0, (double)x[i]);
+        assert_same_value(rg_dtype_read(dtype, stored, i), rg_dtype_read(dtype, want, 0));
+        assert_same_value(rg_dtype_read(dtype, streamed, i), rg_dtype_read(dtype, want, 0));
+      }
+    }
+  }
+}
+
 int main(void) {
   if (!level_runs_here()) return TEST_SKIPPED;
   const struct CMUnitTest tests[] = {
@@ -232,6 +285,7 @@ int main(void) {
     cmocka_unit_test(parts_touch_their_elements_alone),
     cmocka_unit_test(whole_vectors_need_no_alignment),
     cmocka_unit_test(streamed_stores_write_what_stores_write),
+    cmocka_unit_test(two_vectors_store_as_the_scalar_conversion_does),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
