@@ -67,7 +67,8 @@ static inline pair_rows buffer_rows(row_buffer *buffer, int64_t element, const p
 
 /* The pairs of the row of contiguous columns at `row`, and of those of other heads. */
 static inline pair_rows rows_in_place(const row_view *v, char *row, const pair_range *range) {
-  return (pair_rows){row + range->first_column * v->element, row + range->second_column * v->element, v->head};
+  return (pair_rows){moved(row, range->first_column * v->element), moved(row, range->second_column * v->element),
+                     v->head};
 }
 
 /* The pairs of `heads` rows, of which the first begins at `row`: in place where columns are contiguous, else gathered

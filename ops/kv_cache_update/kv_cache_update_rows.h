@@ -34,9 +34,12 @@ static inline row_view view_rows(const rg_tensor *t) {
                     .element = element};
 }
 
+/* p moved by `bytes`, by number: what is empty or not given has no memory, and no offset may be added to a NULL pointer,
+ * not even 0. */
+RG_INLINE char *moved(char *p, int64_t bytes) { return (char *)((uintptr_t)p + (uintptr_t)bytes); }
+
 RG_INLINE char *row_at(const row_view *v, int64_t b, int64_t h, int64_t row) {
-  /* By number: an empty tensor may have no memory, and no offset may be added to a NULL pointer, not even 0. */
-  return (char *)((uintptr_t)v->data + (uintptr_t)(b * v->batch + h * v->head + row * v->row));
+  return moved(v->data, b * v->batch + h * v->head + row * v->row);
 }
 
 RG_INLINE bool contiguous_columns(const row_view *v) { return v->column == v->element; }

@@ -92,7 +92,7 @@ static row_run run_at(const task *job, tile_buffers *tile, const side_tensors *s
                    .buffer = tile->buffer};
 }
 
-/* A row that is not contiguous in one of the tensors, through split rows. */
+/* The pairs of a row that is not contiguous in one of the tensors, through split rows. */
 static void do_staged_row(const task *job, const side_tensors *side, const row_run *run) {
   rg_real grad_y[2 * MAX_SLICE_PAIRS], x[2 * MAX_SLICE_PAIRS], grad_x[2 * MAX_SLICE_PAIRS];
   const int64_t n = run->pairs;

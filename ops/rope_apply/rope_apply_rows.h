@@ -68,10 +68,16 @@ RG_INLINE void tile_store(const row_run *run, int64_t which, int64_t p, rg_pair 
 }
 
 /* To the second-level cache: it keeps more lines on their way at a time than the first level. */
-RG_INLINE void prefetch_pairs(rg_dtype T, const char *row, int64_t p) {
+RG_INLINE void prefetch(const char *row, int64_t ahead, int64_t begin, int64_t end) {
+  /* An integer, for the address may lie outside the row's tensor: nothing is read there, so it does no harm. */
+  const uintptr_t there = (uintptr_t)row + (uintptr_t)ahead;
+  for (int64_t at = begin; at < end; at += CACHE_LINE) __builtin_prefetch((const void *)(there + (uintptr_t)at), 0, 2);
+}
+
+/* As many bytes of the row `ahead` as a vector of pairs has. */
+RG_INLINE void prefetch_pairs(rg_dtype T, const char *row, int64_t ahead, int64_t p) {
   const int64_t begin = 2 * p * (int64_t)RG_SIZE(T), end = begin + 2 * RG_VF_WIDTH * (int64_t)RG_SIZE(T);
-  if (begin % CACHE_LINE != 0) return;
-  for (int64_t at = begin; at < end; at += CACHE_LINE) __builtin_prefetch(row + at, 0, 2);
+  if (begin % CACHE_LINE == 0) prefetch(row, ahead, begin, end);
 }
 
 /* What to do with a row: constants where a loop over pairs is compiled. */
@@ -94,7 +100,7 @@ RG_INLINE void do_pairs(rg_dtype T, rg_style style, row_work work, int64_t heads
   }
   for (int64_t h = 0; h < heads; ++h) {
     const char *grad_y = run->grad_y.row + h * run->grad_y.to_head;
-    if (work.prefetch) prefetch_pairs(T, grad_y + run->grad_y_ahead, p);
+    if (work.prefetch) prefetch_pairs(T, grad_y, run->grad_y_ahead, p);
     const rg_pair g = load_pairs(T, style, grad_y, run->half, p, n);
     if (work.grad_x) {
       char *grad_x = run->grad_x.row + h * run->grad_x.to_head;
@@ -107,7 +113,7 @@ RG_INLINE void do_pairs(rg_dtype T, rg_style style, row_work work, int64_t heads
     }
     if (work.tables) {
       const char *of_x = run->x.row + h * run->x.to_head;
-      if (work.prefetch) prefetch_pairs(T, of_x + run->x_ahead, p);
+      if (work.prefetch) prefetch_pairs(T, of_x, run->x_ahead, p);
       const rg_pair x = load_pairs(T, style, of_x, run->half, p, n);
       rg_add_grad_cos(RG_DTYPE_NONE, g, x, &sum_cos);
       rg_add_grad_sin(RG_DTYPE_NONE, g, x, &sum_sin);
@@ -153,7 +159,7 @@ static void stream_bytes(char *to, const char *from, int64_t bytes) {
 static void finish_rows(row_run run, int64_t heads) {
   for (; heads > 0; --heads, skip_heads(&run, 1), run.buffer += ROW_BUFFER_BYTES) {
     const char *passes = run.grad_y.row + run.pass_at;
-    for (int64_t i = 0; i < run.pass_bytes; i += CACHE_LINE) __builtin_prefetch(passes + run.grad_y_ahead + i, 0, 2);
+    prefetch(passes, run.grad_y_ahead, 0, run.pass_bytes);
     if (run.output == OUTPUT_BUFFER) {
       memcpy(run.buffer + run.pass_at, passes, (size_t)run.pass_bytes);
       stream_bytes(run.grad_x.row, run.buffer, run.pass_at + run.pass_bytes);
@@ -170,9 +176,10 @@ static void finish_rows(row_run run, int64_t heads) {
 RG_INLINE int64_t distance_ahead(row_walk now, int64_t r, int64_t rows, row_walk next) {
   if (r + ROWS_AHEAD < rows) return ROWS_AHEAD * now.to_row;
   const int64_t row = rows < ROWS_AHEAD ? r : r + ROWS_AHEAD - rows;
-  return next.row + row * next.to_row - now.row;
+  return (intptr_t)next.row + row * next.to_row - (intptr_t)now.row;
 }
 
+/* Some heads, position by position. */
 RG_INLINE void do_rows(rg_dtype T, rg_style style, row_work work, int64_t heads, row_run run, const row_run *next) {
   const row_walk buffer = {run.buffer, ROW_BUFFER_BYTES, 0};
   for (int64_t r = 0; r < run.rows; ++r) {
