@@ -2,10 +2,6 @@
 if(ROPEGRAD_SANITIZE)
   add_compile_options(-fsanitize=${ROPEGRAD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${ROPEGRAD_SANITIZE})
-  if(CMAKE_C_COMPILER_ID STREQUAL Clang)
-    # With these four clang takes minutes for one kernel, all of whose vectors are inlined. gcc has them in asan-ubsan.
-    add_compile_options(-fno-sanitize=null,alignment,object-size,pointer-overflow)
-  endif()
 endif()
 if(ROPEGRAD_BUILD_FUZZERS)
   # Coverage counters, by which libFuzzer finds its way; the targets in fuzz/ link the driver itself.
