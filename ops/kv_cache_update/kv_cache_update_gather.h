@@ -33,10 +33,10 @@ static bool sums_over_batches(const task *job, int gradient) {
 }
 
 /* The sum for one row of a table's gradient, group by group of heads: the last group's share in rg_real, that of the
- * groups before it, if any, in double. */
+ * groups before it, if any, in rg_wide. */
 typedef struct table_sum {
   staged_row last;
-  double before_first[MAX_PAIRS], before_second[MAX_PAIRS];
+  rg_wide before_first[MAX_PAIRS], before_second[MAX_PAIRS];
   int64_t groups;
 } table_sum;
 
@@ -58,8 +58,8 @@ static void stage_table(gatherer *g, int table, int64_t b, int64_t n, staged_row
 /* Makes room in sum->last for another group. */
 static void begin_group(const gatherer *g, table_sum *sum) {
   for (int64_t i = 0; i < g->range.count && sum->groups > 0; ++i) {
-    sum->before_first[i] = (sum->groups > 1 ? sum->before_first[i] : 0.0) + (double)sum->last.first[i];
-    sum->before_second[i] = (sum->groups > 1 ? sum->before_second[i] : 0.0) + (double)sum->last.second[i];
+    sum->before_first[i] = (sum->groups > 1 ? sum->before_first[i] : 0) + (rg_wide)sum->last.first[i];
+    sum->before_second[i] = (sum->groups > 1 ? sum->before_second[i] : 0) + (rg_wide)sum->last.second[i];
   }
   ++sum->groups;
 }
@@ -68,8 +68,8 @@ static void begin_group(const gatherer *g, table_sum *sum) {
 static void store_sum(gatherer *g, int gradient, int64_t b, int64_t n, table_sum *sum) {
   const row_view *v = &g->job->view[gradient];
   for (int64_t i = 0; i < g->range.count && sum->groups != 1; ++i) {
-    sum->last.first[i] = sum->groups == 0 ? 0 : (rg_real)(sum->before_first[i] + (double)sum->last.first[i]);
-    sum->last.second[i] = sum->groups == 0 ? 0 : (rg_real)(sum->before_second[i] + (double)sum->last.second[i]);
+    sum->last.first[i] = sum->groups == 0 ? 0 : (rg_real)(sum->before_first[i] + (rg_wide)sum->last.first[i]);
+    sum->last.second[i] = sum->groups == 0 ? 0 : (rg_real)(sum->before_second[i] + (rg_wide)sum->last.second[i]);
   }
   sum->groups = 0;
   unstage(g->job->problem->tensor[gradient].dtype, g->job->style, &sum->last,

@@ -12,8 +12,8 @@
 
 enum {
   /* Rows of as many heads are treated together. Also the most terms that are summed in rg_real before they go to a
-     double: so few that even if all have one sign and all roundings one direction, the error stays below 4 u times the
-     sum. */
+     wider total: so few that even if all have one sign and all roundings one direction, the error stays below 4 u times
+     the sum. */
   HEADS = 8,
   /* The most pairs of a row that are treated at a time: whole vectors at every level. */
   MAX_PAIRS = 256

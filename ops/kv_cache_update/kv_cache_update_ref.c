@@ -30,11 +30,6 @@ static void put(rg_reference_output *out, int64_t at, double value, double magni
   out->magnitude[at] = magnitude;
 }
 
-static void add_term(rg_reference_output *out, int64_t at, double term) {
-  out->value[at] += term;
-  out->magnitude[at] += fabs(term);
-}
-
 /* A product on its way into a sum: rounded first with `rounding = eager`. */
 static double product(const rg_problem *p, rg_dtype dtype, double a, double b) {
   const rg_kv_cache_update_backward_args *args = p->args;
@@ -77,51 +72,61 @@ static void grad_key_row(const rg_problem *p, int64_t b, int64_t h, int64_t n, i
   }
 }
 
-static void add_table_terms(const rg_problem *p, int64_t b, int64_t h, int64_t n, int64_t m, rg_reference_output *out) {
+/* Pair j of row n of grad_cos or grad_sin, summed over every head of the batches [begin, end); it goes to batch begin.
+ * The sum is kept in long double, so that for float64 tensors too it is better than what it is compared with. */
+static void sum_over_heads(const rg_problem *p, int gradient, int64_t begin, int64_t end, int64_t n, int64_t j,
+                           rg_reference_output *out) {
   const rg_kv_cache_update_backward_args *args = p->args;
   const rg_dtype rounded = p->tensor[KEY_STATES].dtype;
-  for (int64_t j = 0; j < p->dim[DIM_R] / 2; ++j) {
-    const columns at = pair_columns(args->style, p->dim[DIM_R], j);
-    const pair g = read_pair(&p->tensor[GRAD_KEY_CACHE], b, h, m, at);
-    const pair k = read_pair(&p->tensor[KEY_STATES], b, h, n, at);
-    if (out[GRAD_COS].value) {
-      const rg_tensor *t = &p->tensor[GRAD_COS];
-      add_term(&out[GRAD_COS], rg_ref_place(t, b, n, at.first, 0), product(p, rounded, g.first, k.first));
-      add_term(&out[GRAD_COS], rg_ref_place(t, b, n, at.second, 0), product(p, rounded, g.second, k.second));
-    }
-    if (out[GRAD_SIN].value) {
-      const rg_tensor *t = &p->tensor[GRAD_SIN];
-      add_term(&out[GRAD_SIN], rg_ref_place(t, b, n, at.first, 0), -product(p, rounded, g.first, k.second));
-      add_term(&out[GRAD_SIN], rg_ref_place(t, b, n, at.second, 0), product(p, rounded, g.second, k.first));
+  const columns at = pair_columns(args->style, p->dim[DIM_R], j);
+  const int64_t m = rg_kv_cache_update_position(&p->tensor[CACHE_POSITION], n);
+  long double first = 0, second = 0;
+  pair magnitude = {0, 0};
+  for (int64_t b = begin; b < end && m >= 0; ++b) {
+    for (int64_t h = 0; h < p->dim[DIM_H]; ++h) {
+      const pair g = read_pair(&p->tensor[GRAD_KEY_CACHE], b, h, m, at);
+      const pair k = read_pair(&p->tensor[KEY_STATES], b, h, n, at);
+      const pair term = gradient == GRAD_COS
+                            ? (pair){product(p, rounded, g.first, k.first), product(p, rounded, g.second, k.second)}
+                            : (pair){-product(p, rounded, g.first, k.second), product(p, rounded, g.second, k.first)};
+      first += term.first;
+      second += term.second;
+      magnitude.first += fabs(term.first);
+      magnitude.second += fabs(term.second);
     }
   }
+  const rg_tensor *t = &p->tensor[gradient];
+  put(&out[gradient], rg_ref_place(t, begin, n, at.first, 0), (double)first, magnitude.first);
+  put(&out[gradient], rg_ref_place(t, begin, n, at.second, 0), (double)second, magnitude.second);
 }
 
-static void clear_table(const rg_problem *p, int gradient, rg_reference_output *out) {
-  const rg_tensor *t = &p->tensor[gradient];
-  out[gradient].terms = p->dim[DIM_H] * (t->shape[0] == 1 ? p->dim[DIM_B] : 1);
-  for (int64_t i = 0; i < rg_tensor_elements(t); ++i) put(&out[gradient], i, 0.0, 0.0);
+static void sum_table(const rg_problem *p, int gradient, rg_reference_output *out) {
+  const int64_t tables = p->tensor[gradient].shape[0], batches = tables == 1 ? p->dim[DIM_B] : 1;
+  out[gradient].terms = p->dim[DIM_H] * batches;
+  for (int64_t b = 0; b < tables; ++b) {
+    for (int64_t n = 0; n < p->dim[DIM_N]; ++n) {
+      for (int64_t j = 0; j < p->dim[DIM_R] / 2; ++j) sum_over_heads(p, gradient, b, b + batches, n, j, out);
+    }
+  }
 }
 
 void rg_kv_cache_update_backward_reference(const rg_problem *p, rg_reference_output *out) {
   out[GRAD_KEY_STATES].terms = 2;
   out[GRAD_VALUE_STATES].terms = out[GRAD_KEY_CACHE_INPUT].terms = out[GRAD_VALUE_CACHE_INPUT].terms = 1;
-  if (out[GRAD_COS].value) clear_table(p, GRAD_COS, out);
-  if (out[GRAD_SIN].value) clear_table(p, GRAD_SIN, out);
   for (int64_t b = 0; b < p->dim[DIM_B]; ++b) {
     for (int64_t h = 0; h < p->dim[DIM_H]; ++h) {
       for (int64_t n = 0; n < p->dim[DIM_N]; ++n) {
         const int64_t m = rg_kv_cache_update_position(&p->tensor[CACHE_POSITION], n);
         if (out[GRAD_KEY_STATES].value) copy_row(p, GRAD_KEY_CACHE, GRAD_KEY_STATES, b, h, m, n, out);
         if (out[GRAD_VALUE_STATES].value) copy_row(p, GRAD_VALUE_CACHE, GRAD_VALUE_STATES, b, h, m, n, out);
-        if (m < 0) continue;
-        if (out[GRAD_KEY_STATES].value) grad_key_row(p, b, h, n, m, out);
-        if (out[GRAD_COS].value || out[GRAD_SIN].value) add_table_terms(p, b, h, n, m, out);
+        if (m >= 0 && out[GRAD_KEY_STATES].value) grad_key_row(p, b, h, n, m, out);
       }
       if (out[GRAD_KEY_CACHE_INPUT].value) grad_cache_input(p, GRAD_KEY_CACHE, GRAD_KEY_CACHE_INPUT, b, h, out);
       if (out[GRAD_VALUE_CACHE_INPUT].value) grad_cache_input(p, GRAD_VALUE_CACHE, GRAD_VALUE_CACHE_INPUT, b, h, out);
     }
   }
+  if (out[GRAD_COS].value) sum_table(p, GRAD_COS, out);
+  if (out[GRAD_SIN].value) sum_table(p, GRAD_SIN, out);
 }
 
 /* ---- forward ---- */

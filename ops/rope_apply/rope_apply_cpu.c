@@ -15,15 +15,15 @@ enum {
   /* Pairs of a slice: one cache line of float32 at the least. */
   MIN_SLICE_PAIRS = 16,
   MAX_SLICE_PAIRS = 512,
-  /* So many heads are summed in rg_real before their sum goes to a double: the error stays near 4 roundings even where
-   * all terms are alike, and whatever the number of heads and batches. */
+  /* So many heads are summed in rg_real before their sum goes to a wider total: the error stays near 4 roundings even
+   * where all terms are alike, and whatever the number of heads and batches. */
   HEADS_PER_SUM = 24
 };
 _Static_assert(HEADS_PER_SUM % HEADS_AT_ONCE == 0, "a run of heads belongs to one sum");
 
 typedef struct tile_buffers {
-  alignas(64) rg_real rows[4 * TILE_ELEMENTS];  /* see row_run; for RG_SIN_SAME_HALF the sines of a pair exchanged */
-  alignas(64) double totals[2 * TILE_ELEMENTS]; /* of the sums: two split rows a position */
+  alignas(64) rg_real rows[4 * TILE_ELEMENTS];   /* see row_run; for RG_SIN_SAME_HALF the sines of a pair exchanged */
+  alignas(64) rg_wide totals[2 * TILE_ELEMENTS]; /* of the sums: two split rows a position */
   alignas(64) char buffer[HEADS_AT_ONCE * ROW_BUFFER_BYTES];
 } tile_buffers;
 
@@ -148,9 +148,9 @@ static void add_to_totals(const task *job, tile_buffers *tile, const region *at)
   const int64_t n = 4 * job->slice_pairs;
   for (int64_t r = 0; r < at->rows; ++r) {
     rg_real *sum = tile->rows + (2 * r + 1) * n; /* past the two tables of the position */
-    double *total = tile->totals + r * n;
+    rg_wide *total = tile->totals + r * n;
     for (int64_t i = 0; i < n; ++i) {
-      total[i] += (double)sum[i];
+      total[i] += (rg_wide)sum[i];
       sum[i] = 0;
     }
   }
@@ -184,9 +184,9 @@ static void finish_table(const task *job, tile_buffers *tile, int grad_table, co
   rg_real row[2 * MAX_SLICE_PAIRS];
   for (int64_t r = 0; r < at->rows; ++r) {
     rg_real *sum = tile->rows + (r * TILE_ROW_HALVES + (is_cos ? SUM_COS : SUM_SIN)) * half;
-    double *total = tile->totals + (r * 4 + (is_cos ? 0 : 2)) * half;
+    rg_wide *total = tile->totals + (r * 4 + (is_cos ? 0 : 2)) * half;
     for (int64_t i = 0; i < 2 * half; ++i) {
-      row[i] = (rg_real)(total[i] + (double)sum[i]);
+      row[i] = (rg_real)(total[i] + (rg_wide)sum[i]);
       sum[i] = 0;
       total[i] = 0;
     }

@@ -13,7 +13,7 @@
 /* Rows worked on side by side, so that the sines of one fill the waits of the other. */
 enum { ROWS = 2 };
 
-/* Frequencies summed in float32: each lane adds 16 terms. Longer rows add such blocks in double, so that rounding
+/* Frequencies summed in rg_real: each lane adds 16 terms. Longer rows add such blocks in rg_wide, so that rounding
  * errors do not grow with D. Also what is staged at a time. */
 enum { BLOCK = 16 * RG_VF_WIDTH };
 
@@ -102,7 +102,7 @@ RG_INLINE rg_vf add_part(rg_dtype T, const half_rows *row, row_distance near, in
 
 /* Adds frequencies [j, end), BLOCK at most, of `rows` rows to their sums. */
 RG_INLINE void add_block(rg_dtype T, int rows, const half_rows *row, row_distance near, int64_t j, int64_t end,
-                         double *sum) {
+                         rg_wide *sum) {
   rg_vf lanes[ROWS];
   for (int r = 0; r < rows; ++r) lanes[r] = rg_vf_zero();
   for (; j + RG_VF_WIDTH <= end; j += RG_VF_WIDTH) {
@@ -111,7 +111,7 @@ RG_INLINE void add_block(rg_dtype T, int rows, const half_rows *row, row_distanc
   if (j < end) {
     for (int r = 0; r < rows; ++r) lanes[r] = add_part(T, &row[r], near, j, end - j, lanes[r]);
   }
-  for (int r = 0; r < rows; ++r) sum[r] += (double)rg_vf_sum(lanes[r]);
+  for (int r = 0; r < rows; ++r) sum[r] += (rg_wide)rg_vf_sum(lanes[r]);
 }
 
 typedef struct task {
@@ -145,7 +145,7 @@ static __attribute__((noinline, cold)) double sum_in_double(const rg_problem *pr
   return sum;
 }
 
-RG_INLINE void finish_row(const task *job, int64_t b, int64_t s, double sum) {
+RG_INLINE void finish_row(const task *job, int64_t b, int64_t s, rg_wide sum) {
   const rg_tensor *out = &job->problem->tensor[GRAD_POSITION_IDS];
   if (__builtin_expect(!isfinite(sum), 0)) sum = sum_in_double(job->problem, b, s);
   ((rg_real *)out->data)[row_place(out, b, s)] = (rg_real)(job->scaling * sum);
@@ -157,7 +157,7 @@ RG_INLINE void do_rows(rg_dtype T, int rows, const task *job, row_distance near,
   const rg_tensor *t = job->problem->tensor;
   const int64_t half = job->problem->dim[DIM_D] / 2;
   half_rows row[ROWS];
-  double sum[ROWS] = {0.0};
+  rg_wide sum[ROWS] = {0};
   for (int r = 0; r < rows; ++r) {
     const void *grad_cos = rg_at_const(T, t[GRAD_COS].data, row_place(&t[GRAD_COS], b, s + r));
     const void *grad_sin = rg_at_const(T, t[GRAD_SIN].data, row_place(&t[GRAD_SIN], b, s + r));
@@ -192,7 +192,7 @@ static void do_staged_row(const task *job, int64_t b, int64_t s) {
   rg_real gradient[2][2][BLOCK], emb[BLOCK], inv_freq[BLOCK];
   const half_rows staged = {
       {gradient[GRAD_COS][0], gradient[GRAD_COS][1]}, {gradient[GRAD_SIN][0], gradient[GRAD_SIN][1]}, emb, inv_freq};
-  double sum = 0.0;
+  rg_wide sum = 0;
   for (int64_t j = 0; j < half; j += BLOCK) {
     const int64_t n = half - j < BLOCK ? half - j : BLOCK;
     for (int k = GRAD_COS; k <= GRAD_SIN; ++k) {

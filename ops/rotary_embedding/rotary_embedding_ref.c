@@ -12,7 +12,8 @@ void rg_rotary_embedding_backward_reference(const rg_problem *p, rg_reference_ou
   grad_position->terms = 2 * D; /* two gradients for each of the D columns */
   for (int64_t b = 0; b < B; ++b) {
     for (int64_t s = 0; s < S; ++s) {
-      double sum = 0.0, magnitude = 0.0;
+      long double sum = 0; /* so that for float64 tensors too it is better than what it is compared with */
+      double magnitude = 0.0;
       for (int64_t j = 0; j < D / 2; ++j) {
         const double gc1 = rg_ref_read(&p->tensor[GRAD_COS], b, s, j, 0);
         const double gc2 = rg_ref_read(&p->tensor[GRAD_COS], b, s, j + D / 2, 0);
@@ -24,7 +25,7 @@ void rg_rotary_embedding_backward_reference(const rg_problem *p, rg_reference_ou
         magnitude += fabs(inv_freq) * (fabs(gs1) + fabs(gs2) + fabs(gc1) + fabs(gc2));
       }
       const int64_t at = rg_ref_place(&p->tensor[GRAD_POSITION_IDS], b, s, 0, 0);
-      grad_position->value[at] = scaling * sum;
+      grad_position->value[at] = (double)(scaling * sum);
       grad_position->magnitude[at] = fabs(scaling) * magnitude;
     }
   }

@@ -4,7 +4,7 @@
  * The patches are cut into chunks, by their number alone, so that the sums do not depend on the threads. A chunk is
  * worked off in blocks, a block in periods: the few rows whose elements are a whole number of vectors. So no vector is
  * left half empty, whatever D is: one may span two rows, and a table says which position weighs each of its lanes. A
- * block adds up in float, a chunk in double. */
+ * block adds up in rg_real, a chunk in rg_wide. */
 #include "ops/vision_rotary/vision_rotary_spec.h"
 #include "src/base/parallel.h"
 #include "src/simd/kernel.h"
@@ -16,7 +16,7 @@ enum {
   MAX_CHUNKS = 64,
   MIN_CHUNK_ROWS = 8,     /* below, adding up the chunks costs more than a more even cut among the threads saves */
   MAX_COLUMNS = 64,       /* of the Q columns, worked on at a time */
-  MAX_BLOCK_PERIODS = 16, /* additions to one float accumulator before it goes into a double */
+  MAX_BLOCK_PERIODS = 16, /* additions to one accumulator before it goes into a wider one */
   BLOCK_ELEMENTS = 2048,  /* three buffers of them, where rows are staged, stay in the first-level cache */
   MAX_PERIOD_ROWS = RG_VF_WIDTH > QUARTERS ? RG_VF_WIDTH / QUARTERS : 1, /* at D = 4 */
   MAX_PERIOD = MAX_PERIOD_ROWS * QUARTERS * MAX_COLUMNS,
@@ -24,7 +24,7 @@ enum {
 };
 _Static_assert(MAX_PERIOD <= BLOCK_ELEMENTS, "a block holds a whole period");
 _Static_assert(POSITION_AXES *MAX_PERIOD_ROWS <= RG_VF_WIDTH || RG_VF_WIDTH == 1, "a lookup reaches all positions");
-_Static_assert(MAX_CHUNKS *MAX_COLUMNS * sizeof(double) <= RG_WORKSPACE_BYTES, "the workspace holds every chunk");
+_Static_assert(MAX_CHUNKS *MAX_COLUMNS * sizeof(rg_wide) <= RG_WORKSPACE_BYTES, "the workspace holds every chunk");
 
 /* Columns [first, first + columns) of the Q. A row has four pieces of that many elements, Q apart, that count towards
  * them, and is treated as if it had no others. */
@@ -35,7 +35,7 @@ typedef struct task {
   int64_t period_rows;
   int64_t block_rows; /* a multiple of period_rows */
   bool direct;        /* the rows follow each other in memory and all their columns are wanted: nothing is staged */
-  double *sums;       /* [chunks, columns] */
+  rg_wide *sums;      /* [chunks, columns] */
   int32_t position_of[MAX_PERIOD + RG_VF_WIDTH]; /* which of the period's positions weighs an element */
 } task;
 
@@ -72,7 +72,7 @@ RG_INLINE void add_period(rg_dtype T, block b, int64_t i, int64_t n, const rg_re
 }
 
 /* sums[j] += column j of the four pieces of each of the period's rows. */
-RG_INLINE void fold(const rg_real *sum, int64_t rows, int64_t columns, double *sums) {
+RG_INLINE void fold(const rg_real *sum, int64_t rows, int64_t columns, rg_wide *sums) {
   rg_real row_sum[MAX_COLUMNS + RG_VF_WIDTH];
   for (int64_t r = 0; r < rows; ++r, sum += QUARTERS * columns) {
     for (int64_t j = 0; j < columns; j += RG_VF_WIDTH) {
@@ -81,11 +81,11 @@ RG_INLINE void fold(const rg_real *sum, int64_t rows, int64_t columns, double *s
           rg_vf_add(rg_vf_load(RG_REAL_DTYPE, sum + 2 * columns + j), rg_vf_load(RG_REAL_DTYPE, sum + 3 * columns + j));
       rg_vf_store(RG_REAL_DTYPE, row_sum + j, rg_vf_add(half, other_half));
     }
-    for (int64_t j = 0; j < columns; ++j) sums[j] += (double)row_sum[j];
+    for (int64_t j = 0; j < columns; ++j) sums[j] += (rg_wide)row_sum[j];
   }
 }
 
-RG_INLINE void do_block(rg_dtype T, const task *job, block b, double *sums) {
+RG_INLINE void do_block(rg_dtype T, const task *job, block b, rg_wide *sums) {
   const int64_t row_elements = QUARTERS * job->columns, period = job->period_rows * row_elements;
   rg_real sum[MAX_PERIOD + RG_VF_WIDTH];
   for (int64_t i = 0; i <= period; i += RG_VF_WIDTH) rg_vf_store(RG_REAL_DTYPE, sum + i, rg_vf_zero());
@@ -115,7 +115,7 @@ static void stage(const task *job, const rg_tensor *t, int64_t row, int64_t rows
   }
 }
 
-static void do_staged(const task *job, int64_t row, int64_t rows, const rg_real *position, double *sums) {
+static void do_staged(const task *job, int64_t row, int64_t rows, const rg_real *position, rg_wide *sums) {
   rg_real grad_cos[BLOCK_ELEMENTS], grad_sin[BLOCK_ELEMENTS], emb[BLOCK_ELEMENTS];
   stage(job, &job->problem->tensor[GRAD_COS], row, rows, grad_cos);
   stage(job, &job->problem->tensor[GRAD_SIN], row, rows, grad_sin);
@@ -130,8 +130,8 @@ static void chunk_range(void *arg, int64_t begin, int64_t end) {
   const int64_t P = job->problem->dim[DIM_P], D = job->problem->dim[DIM_D];
   rg_real position[MAX_POSITIONS + RG_VF_WIDTH] = {0};
   for (int64_t chunk = begin; chunk < end; ++chunk) {
-    double *sums = job->sums + chunk * job->columns;
-    for (int64_t j = 0; j < job->columns; ++j) sums[j] = 0.0;
+    rg_wide *sums = job->sums + chunk * job->columns;
+    for (int64_t j = 0; j < job->columns; ++j) sums[j] = 0;
     const int64_t first_row = chunk * job->chunk_rows;
     const int64_t end_row = P - first_row < job->chunk_rows ? P : first_row + job->chunk_rows;
     for (int64_t row = first_row; row < end_row; row += job->block_rows) {
@@ -170,7 +170,7 @@ static void choose_columns(task *job, int64_t first, int64_t columns) {
 /* Adds up the chunks, in their order, into the columns of the output. */
 static void add_chunks(const task *job, int64_t chunks) {
   const rg_tensor *out = &job->problem->tensor[GRAD_INV_FREQ];
-  double total[MAX_COLUMNS] = {0};
+  rg_wide total[MAX_COLUMNS] = {0};
   rg_real result[MAX_COLUMNS];
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     for (int64_t j = 0; j < job->columns; ++j) total[j] += job->sums[chunk * job->columns + j];

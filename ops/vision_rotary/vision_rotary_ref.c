@@ -13,16 +13,21 @@ void rg_vision_rotary_backward_reference(const rg_problem *p, rg_reference_outpu
   const int64_t P = p->dim[DIM_P], D = p->dim[DIM_D], Q = D / QUARTERS;
   rg_reference_output *grad_inv_freq = &out[GRAD_INV_FREQ];
   grad_inv_freq->terms = QUARTERS * P;
-  for (int64_t j = 0; j < Q; ++j) grad_inv_freq->value[j] = grad_inv_freq->magnitude[j] = 0.0;
-  for (int64_t patch = 0; patch < P; ++patch) {
-    for (int64_t d = 0; d < D; ++d) {
-      const double weight = position(&p->tensor[POS_IDS], patch, d / Q);
-      const double gc = rg_ref_read(&p->tensor[GRAD_COS], patch, d, 0, 0);
-      const double gs = rg_ref_read(&p->tensor[GRAD_SIN], patch, d, 0, 0);
-      const double angle = rg_ref_read(&p->tensor[EMB], patch, d, 0, 0);
-      grad_inv_freq->value[d % Q] += weight * (-gc * sin(angle) + gs * cos(angle));
-      grad_inv_freq->magnitude[d % Q] += fabs(weight) * (fabs(gc) + fabs(gs));
+  for (int64_t j = 0; j < Q; ++j) {
+    long double sum = 0; /* so that for float64 tensors too it is better than what it is compared with */
+    double magnitude = 0;
+    for (int64_t patch = 0; patch < P; ++patch) {
+      for (int64_t d = j; d < D; d += Q) {
+        const double weight = position(&p->tensor[POS_IDS], patch, d / Q);
+        const double gc = rg_ref_read(&p->tensor[GRAD_COS], patch, d, 0, 0);
+        const double gs = rg_ref_read(&p->tensor[GRAD_SIN], patch, d, 0, 0);
+        const double angle = rg_ref_read(&p->tensor[EMB], patch, d, 0, 0);
+        sum += weight * (-gc * sin(angle) + gs * cos(angle));
+        magnitude += fabs(weight) * (fabs(gc) + fabs(gs));
+      }
     }
+    grad_inv_freq->value[j] = (double)sum;
+    grad_inv_freq->magnitude[j] = magnitude;
   }
 }
 

@@ -71,6 +71,13 @@ RG_INLINE void rg_vf_stream_two(rg_dtype t, void *p, rg_vf a, rg_vf b) {
 }
 #endif
 
+/* Wider than rg_real: for totals of so many terms that equal ones would lose their last bits one by one. */
+#if RG_LEVEL == RG_LEVEL_FLOAT64
+typedef long double rg_wide;
+#else
+typedef double rg_wide;
+#endif
+
 /* The address of element i (of any sign) of an array of dtype t. */
 RG_INLINE const void *rg_at_const(rg_dtype t, const void *base, int64_t i) {
   return (const char *)base + i * (int64_t)RG_SIZE(t);
