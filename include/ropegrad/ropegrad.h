@@ -20,6 +20,12 @@
  * must make itself a context of 1 thread: OpenMP's threads do not survive the fork. Kernels run in float32 arithmetic
  * (float64 for float64 tensors) and assume the default floating-point environment.
  *
+ * CUDA. Tensors live in memory that the context's device can reach. A call checks its arguments on the host, launches
+ * on the context's stream and returns; it waits for nothing and allocates nothing, so it can be captured in a CUDA
+ * graph. It runs on the context's device whatever device is current, and leaves the current one as it was. Calls of one
+ * context must not overlap on the GPU: they share its workspace, so streams are changed only between calls that have
+ * ended. Errors that only the GPU can see are told by rg_context_check.
+ *
  * Determinism. The same inputs on the same machine and build give the same bits, whatever the number of threads. */
 #ifndef ROPEGRAD_ROPEGRAD_H
 #define ROPEGRAD_ROPEGRAD_H
@@ -89,18 +95,32 @@ typedef struct rg_context_options {
   rg_allocator allocator;
 } rg_context_options;
 
-/* Makes a context for `device`: {kDLCPU, 0} or {kDLCUDA, index}. `options` may be NULL. On failure *context is NULL.
+/* Makes a context for `device`: {kDLCPU, 0} or {kDLCUDA, index}. `options` may be NULL. On failure *context is NULL;
+ * rg_device_status says more about a device that cannot be used. On CUDA it loads the kernels and takes 4 MiB of the
+ * GPU's memory, so that no later call allocates.
  * RG_ERR_NULL: context is NULL. RG_ERR_RANGE: threads is negative or above 1024, or only one of the allocator's
  * functions is given.
  * RG_ERR_DEVICE: a device type other than CPU and CUDA, or a CPU index other than 0. RG_ERR_VARIANT, RG_ERR_NOT_BUILT,
- * RG_ERR_HARDWARE: the forced variant or the device cannot run here. RG_ERR_ALLOC: no memory. */
+ * RG_ERR_HARDWARE: the forced variant or the device cannot run here. RG_ERR_ALLOC: no memory. RG_ERR_CUDA: the driver
+ * failed. */
 RG_API rg_status rg_context_create(rg_context **context, DLDevice device, const rg_context_options *options);
 
-/* Releases the context. NULL is allowed and does nothing. */
+/* Whether a context can be made for `device`: the status that rg_context_create would return. `why`, of `why_bytes`
+ * bytes, receives one line of text on failure ("no NVIDIA driver is installed: ..."), else ""; it may be NULL. */
+RG_API rg_status rg_device_status(DLDevice device, char *why, size_t why_bytes);
+
+/* Releases the context, on CUDA after waiting for its stream. NULL is allowed and does nothing. */
 RG_API void rg_context_destroy(rg_context *context);
 
-/* Returns and clears the error that a finished asynchronous call left behind; on the CPU, where a call has ended when
- * it returns, always RG_OK. RG_ERR_NULL: context is NULL. */
+/* CUDA: the stream, a CUstream or cudaStream_t of the context's device, that later calls run on; NULL: the device's
+ * default stream, which is what a new context has. The caller keeps the stream alive while calls run on it.
+ * RG_ERR_NULL: context is NULL. RG_ERR_DEVICE: it is a context of the CPU. */
+RG_API rg_status rg_context_set_stream(rg_context *context, void *stream);
+
+/* CUDA: waits for the context's stream, then returns and clears the error that calls on it have left behind:
+ * RG_ERR_RANGE, an index tensor held a place past the end (what it should have picked is zero); RG_ERR_CUDA, the driver
+ * reported an error. Not while the stream is being captured. On the CPU, where a call has ended when it returns, always
+ * RG_OK. RG_ERR_NULL: context is NULL. */
 RG_API rg_status rg_context_check(rg_context *context);
 
 /* What the last failed call on this context said: which tensor, which dimension, what was expected, what was given.

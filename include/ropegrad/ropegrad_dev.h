@@ -191,11 +191,15 @@ rg_status rg_dev_run(rg_context *context, const rg_operator *op, const char *var
  * non-finite value or a bit-exact element differs. `dtype` is the output's. */
 double rg_dev_allowance_used(rg_dtype dtype, double value, double reference, double magnitude, int64_t terms);
 
+/* The device code of the operator's backward pass, as this build embeds it; NULL and 0 in a build without CUDA. */
+void rg_dev_cuda_image(rg_op_id id, const void **image, size_t *bytes);
+
+enum { RG_REASON_BYTES = 256 };
 typedef struct rg_variant_info {
   const char *name;
   DLDeviceType device;
-  rg_status status;   /* RG_OK: runs here; else RG_ERR_NOT_BUILT or RG_ERR_HARDWARE */
-  const char *reason; /* why not, for people; "" when it runs */
+  rg_status status;             /* RG_OK: runs here; else RG_ERR_NOT_BUILT or RG_ERR_HARDWARE */
+  char reason[RG_REASON_BYTES]; /* why not, for people; "" when it runs */
 } rg_variant_info;
 int rg_dev_num_variants(void);
 void rg_dev_variant(int index, rg_variant_info *info);

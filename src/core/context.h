@@ -2,6 +2,7 @@
 #define ROPEGRAD_SRC_CORE_CONTEXT_H
 
 #include "src/core/variants.h"
+#include "src/cuda/backend.h"
 #include "src/spec/operator.h"
 
 struct rg_context {
@@ -9,6 +10,7 @@ struct rg_context {
   int variant; /* index for rg_variant_at: what a call runs that names none */
   rg_allocator allocator;
   rg_cpu_resources cpu;
+  rg_cuda_context *cuda; /* NULL: a context of the CPU */
   rg_error error;
 };
 

@@ -11,6 +11,17 @@ static bool is_float64(const rg_problem *problem) {
   return false;
 }
 
+static rg_status run_on_cuda(rg_context *context, const rg_variant *variant, const rg_problem *problem) {
+  const rg_operator *op = problem->op;
+  const rg_op_id id = (rg_op_id)rg_dev_find_operator(op->name);
+  const rg_cuda_operator *code = op->direction == RG_BACKWARD ? rg_registry_cuda_operators()[id] : NULL;
+  if (code == NULL) {
+    return rg_fail(&context->error, RG_ERR_NOT_BUILT, "%s has no %s kernels for CUDA", op->name, rg_direction_name(op));
+  }
+  const rg_cuda_call call = {.cuda = context->cuda, .op = id, .general = variant->general, .error = &context->error};
+  return code->run(problem, &call);
+}
+
 rg_status rg_dispatch(rg_context *context, const rg_operator *op, const rg_variant *variant, const void *args) {
   rg_error *error = &context->error;
   error->text[0] = '\0';
@@ -18,6 +29,7 @@ rg_status rg_dispatch(rg_context *context, const rg_operator *op, const rg_varia
   rg_problem problem;
   const rg_status status = rg_resolve(op, args, context->device, &problem, error);
   if (status != RG_OK) return status;
+  if (context->cuda != NULL) return run_on_cuda(context, variant, &problem);
   if (variant->is_reference) return rg_run_reference(&problem, &context->allocator, error);
   const rg_cpu_level level = is_float64(&problem) ? RG_CPU_FLOAT64 : variant->level;
   const rg_cpu_kernel kernel = rg_registry_cpu_kernel(op, level);
@@ -39,9 +51,11 @@ rg_status rg_dev_run(rg_context *context, const rg_operator *op, const char *var
   if (variant == NULL) return rg_dispatch(context, op, rg_variant_at(context->variant), args);
   const int index = rg_variant_find(variant);
   if (index < 0) return rg_fail(&context->error, RG_ERR_VARIANT, "there is no variant named %s", variant);
-  const rg_status status = rg_variant_status(rg_variant_at(index));
-  if (status != RG_OK) {
-    return rg_fail(&context->error, status, "%s: %s", variant, rg_status_string(status));
+  if (rg_variant_at(index)->device != context->device.device_type) {
+    return rg_fail(&context->error, RG_ERR_VARIANT, "%s is a variant of another device than the context's", variant);
   }
+  rg_error why;
+  const rg_status status = rg_variant_status(rg_variant_at(index), &why);
+  if (status != RG_OK) return rg_fail(&context->error, status, "%s cannot run here: %.400s", variant, why.text);
   return rg_dispatch(context, op, rg_variant_at(index), args);
 }

@@ -14,6 +14,12 @@ static const rg_operator *const operators[RG_NUM_OPS][RG_NUM_DIRECTIONS] = {
 #undef RG_OP
 };
 
+#if RG_HAVE_CUDA
+#define RG_OP(name) extern const rg_cuda_operator rg_##name##_backward_cuda;
+#include "ropegrad/ops.def"
+#undef RG_OP
+#endif
+
 /* A level that this build leaves out has neither prototypes nor table entries. */
 #if RG_HAVE_AVX2
 #define DECLARE_AVX2(name) RG_DECLARE_CPU_KERNEL(name, avx2);
@@ -55,6 +61,16 @@ static const rg_cpu_kernel backward_kernels[RG_NUM_OPS][RG_NUM_CPU_LEVELS] = {
 #undef RG_OP
 };
 
+static const rg_cuda_operator *const cuda_operators[RG_NUM_OPS] = {
+#if RG_HAVE_CUDA
+#define RG_OP(name) &rg_##name##_backward_cuda,
+#include "ropegrad/ops.def"
+#undef RG_OP
+#else
+    NULL,
+#endif
+};
+
 const rg_operator *rg_dev_operator(rg_op_id id, rg_direction direction) { return operators[id][direction]; }
 
 int rg_dev_find_operator(const char *name) {
@@ -72,4 +88,12 @@ bool rg_registry_has(const rg_operator *op) {
 rg_cpu_kernel rg_registry_cpu_kernel(const rg_operator *op, rg_cpu_level level) {
   if (op->direction != RG_BACKWARD) return NULL;
   return backward_kernels[rg_dev_find_operator(op->name)][level];
+}
+
+const rg_cuda_operator *const *rg_registry_cuda_operators(void) { return cuda_operators; }
+
+void rg_dev_cuda_image(rg_op_id id, const void **image, size_t *bytes) {
+  const rg_cuda_operator *op = cuda_operators[id];
+  *image = op != NULL ? op->image : NULL;
+  *bytes = op != NULL ? (size_t)(op->image_end - op->image) : 0;
 }

@@ -21,14 +21,15 @@ static const char help[] =
     "Exit codes: 0 fine; 2 wrong use, or the JSON file cannot be written.\n";
 
 /* Why no context for the device can be made; "" when one can. */
-static const char *device_reason(DLDevice device, char default_variant[64]) {
-  rg_context *context;
+static void find_reason(DLDevice device, char reason[RG_REASON_BYTES], char default_variant[64]) {
   default_variant[0] = '\0';
-  const rg_status status = rg_context_create(&context, device, NULL);
-  if (status != RG_OK) return rg_status_string(status);
+  rg_context *context;
+  if (rg_device_status(device, reason, RG_REASON_BYTES) != RG_OK ||
+      rg_context_create(&context, device, NULL) != RG_OK) {
+    return;
+  }
   snprintf(default_variant, 64, "%s", rg_dev_default_variant(context));
   rg_context_destroy(context);
-  return "";
 }
 
 /* Prints the words of `text` from column `indent` on, in lines of at most LINE_WIDTH columns. */
@@ -61,7 +62,8 @@ static void list_devices(json_t *list, char defaults[2][64]) {
   } devices[] = {{"cpu", {kDLCPU, 0}}, {"cuda", {kDLCUDA, 0}}};
   puts("\nDevices (--device)");
   for (int d = 0; d < 2; d++) {
-    const char *reason = device_reason(devices[d].device, defaults[d]);
+    char reason[RG_REASON_BYTES];
+    find_reason(devices[d].device, reason, defaults[d]);
     const bool runs = reason[0] == '\0';
     printf("  %-12s %s%s\n", devices[d].name, runs ? "runs here" : "cannot run here: ", reason);
     json_array_append_new(list,
@@ -76,9 +78,8 @@ static void list_variants(json_t *list, char defaults[2][64]) {
     rg_dev_variant(v, &info);
     const bool cuda = info.device == kDLCUDA;
     const bool chosen = strcmp(info.name, defaults[cuda]) == 0;
-    const char *missing = info.status == RG_ERR_HARDWARE ? "this machine lacks " : "";
-    printf("  %-12s %s%s%s%s\n", info.name, info.status == RG_OK ? "runs here" : "cannot run here: ", missing,
-           info.reason, chosen ? "; the default" : "");
+    printf("  %-16s %s%s%s\n", info.name, info.status == RG_OK ? "runs here" : "cannot run here: ", info.reason,
+           chosen ? "; the default" : "");
     json_array_append_new(
         list, json_pack("{s:s, s:s, s:b, s:b, s:s}", "variant", info.name, "device", cuda ? "cuda" : "cpu", "runs",
                         info.status == RG_OK, "default", chosen, "reason", info.reason));

@@ -21,23 +21,24 @@ static void list_variants(char *list, size_t room, DLDeviceType device) {
 }
 
 /* Says why a context could not be made. Returns the exit code. */
-static int complain_context(const rgt_session *session, DLDeviceType device, rg_status status) {
+static int complain_context(const rgt_session *session, DLDevice device, rg_status status) {
   const rgt_options *o = session->options;
   if (status == RG_ERR_VARIANT) {
     char list[256];
-    list_variants(list, sizeof list, device);
+    list_variants(list, sizeof list, device.device_type);
     return rgt_complain(RGT_WRONG_USE, o->command, "device %s has no variant '%s'; there are: %s", session->device,
                         o->variant, list[0] != '\0' ? list : "none");
   }
   for (int v = 0; o->variant != NULL && v < rg_dev_num_variants(); v++) {
     rg_variant_info info;
     rg_dev_variant(v, &info);
-    if (strcmp(info.name, o->variant) != 0 || info.device != device || info.status == RG_OK) continue;
-    return rgt_complain(RGT_LACKING, o->command, "variant %s cannot run here: %s%s", info.name,
-                        info.status == RG_ERR_HARDWARE ? "this machine lacks " : "", info.reason);
+    if (strcmp(info.name, o->variant) != 0 || info.device != device.device_type || info.status == RG_OK) continue;
+    return rgt_complain(RGT_LACKING, o->command, "variant %s cannot run here: %s", info.name, info.reason);
   }
+  char why[RG_REASON_BYTES];
+  rg_device_status(device, why, sizeof why);
   return rgt_complain(RGT_LACKING, o->command, "device %s cannot be used: %s", session->device,
-                      rg_status_string(status));
+                      why[0] != '\0' ? why : rg_status_string(status));
 }
 
 /* The device asked for; without one, CUDA where it can run, else the CPU. */
@@ -56,7 +57,7 @@ static bool open_device(rgt_session *session, int *code) {
     snprintf(session->device, sizeof session->device, "cpu");
   }
   if (status == RG_OK) return true;
-  *code = complain_context(session, device.device_type, status);
+  *code = complain_context(session, device, status);
   return false;
 }
 

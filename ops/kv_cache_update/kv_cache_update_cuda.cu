@@ -1,0 +1,1 @@
+/* kv_cache_update on CUDA: device code. */

@@ -1,0 +1,1 @@
+/* rope_apply on CUDA: device code. */

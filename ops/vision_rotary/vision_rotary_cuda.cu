@@ -1,0 +1,1 @@
+/* vision_rotary on CUDA: device code. */
