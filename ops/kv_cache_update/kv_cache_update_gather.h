@@ -49,10 +49,13 @@ typedef struct gatherer {
   row_buffer grad_buffer, key_buffer, out_buffer;
 } gatherer;
 
+/* In which order are whole blocks of pairs staged? See pair_block. */
+static bool splits_blocks(const task *job) { return rg_vf_two_splits(job->problem->tensor[GRAD_KEY_CACHE].dtype); }
+
 static void stage_table(gatherer *g, int table, int64_t b, int64_t n, staged_row *staged) {
   const row_view *v = &g->job->view[table];
   const pair_rows row = fetch_rows(v, row_at(v, b, 0, n), &g->range, 1, &g->key_buffer);
-  stage(g->job->problem->tensor[table].dtype, g->job->style, row, staged, g->range.count);
+  stage(splits_blocks(g->job), g->job->problem->tensor[table].dtype, g->job->style, row, staged, g->range.count);
 }
 
 /* Makes room in sum->last for another group. */
@@ -72,7 +75,7 @@ static void store_sum(gatherer *g, int gradient, int64_t b, int64_t n, table_sum
     sum->last.second[i] = sum->groups == 0 ? 0 : (rg_real)(sum->before_second[i] + (rg_wide)sum->last.second[i]);
   }
   sum->groups = 0;
-  unstage(g->job->problem->tensor[gradient].dtype, g->job->style, &sum->last,
+  unstage(splits_blocks(g->job), g->job->problem->tensor[gradient].dtype, g->job->style, &sum->last,
           buffer_rows(&g->out_buffer, v->element, &g->range), g->range.count);
   store_rows(v, row_at(v, b, 0, n), &g->range, 1, g->job->stream, &g->out_buffer);
 }

@@ -152,19 +152,20 @@ RG_INLINE void store_pair(rg_dtype T, rg_style S, char *first, char *second, int
 
 enum { BLOCK_PAIRS = 2 * RG_VF_WIDTH };
 
-/* In whole blocks of rotate_half the order of the pairs is that of rg_vf_load_two: the same for all rows of a dtype. */
+/* In whole blocks of rotate_half the order of the pairs is the one that rg_vf_load_two has for the gradients' dtype,
+ * `splits` (rg_vf_two_splits): in tables too, which may have another dtype. */
 typedef struct pair_block {
   rg_pair lower, upper; /* upper: only with more than RG_VF_WIDTH pairs */
 } pair_block;
 
 RG_INLINE int64_t lower_pairs(int64_t pairs) { return pairs < RG_VF_WIDTH ? pairs : RG_VF_WIDTH; }
 
-RG_INLINE pair_block load_block(rg_dtype T, rg_style S, const char *first, const char *second, int64_t i,
+RG_INLINE pair_block load_block(bool splits, rg_dtype T, rg_style S, const char *first, const char *second, int64_t i,
                                 int64_t pairs) {
   pair_block block = {{rg_vf_zero(), rg_vf_zero()}, {rg_vf_zero(), rg_vf_zero()}};
   if (S == RG_STYLE_ROTATE_HALF && pairs == BLOCK_PAIRS) {
-    rg_vf_load_two(T, rg_at_const(T, first, i), &block.lower.first, &block.upper.first);
-    rg_vf_load_two(T, rg_at_const(T, second, i), &block.lower.second, &block.upper.second);
+    rg_vf_load_two_like(splits, T, rg_at_const(T, first, i), &block.lower.first, &block.upper.first);
+    rg_vf_load_two_like(splits, T, rg_at_const(T, second, i), &block.lower.second, &block.upper.second);
     return block;
   }
   block.lower = load_pair(T, S, first, second, i, lower_pairs(pairs));
@@ -178,15 +179,16 @@ RG_INLINE bool can_stream_blocks(rg_style style, const pair_range *range, pair_r
   return style == RG_STYLE_ROTATE_HALF && range->count % BLOCK_PAIRS == 0 && places % LINE_BYTES == 0;
 }
 
-RG_INLINE void store_block(rg_dtype T, rg_style S, char *first, char *second, int64_t i, pair_block block,
+/* `stream`: past the caches, for blocks that are split as T is. */
+RG_INLINE void store_block(bool splits, rg_dtype T, rg_style S, char *first, char *second, int64_t i, pair_block block,
                            int64_t pairs, bool stream) {
   if (S == RG_STYLE_ROTATE_HALF && pairs == BLOCK_PAIRS) {
     if (stream) {
       rg_vf_stream_two(T, rg_at(T, first, i), block.lower.first, block.upper.first);
       rg_vf_stream_two(T, rg_at(T, second, i), block.lower.second, block.upper.second);
     } else {
-      rg_vf_store_two(T, rg_at(T, first, i), block.lower.first, block.upper.first);
-      rg_vf_store_two(T, rg_at(T, second, i), block.lower.second, block.upper.second);
+      rg_vf_store_two_like(splits, T, rg_at(T, first, i), block.lower.first, block.upper.first);
+      rg_vf_store_two_like(splits, T, rg_at(T, second, i), block.lower.second, block.upper.second);
     }
     return;
   }
@@ -228,20 +230,22 @@ RG_INLINE void store_staged(staged_row *row, int64_t i, pair_block block) {
   rg_vf_store(RG_REAL_DTYPE, row->second + i + RG_VF_WIDTH, block.upper.second);
 }
 
-RG_INLINE void stage_as(rg_dtype T, rg_style S, pair_rows from, staged_row *to, int64_t count) {
-  FOR_EACH_BLOCK(count, i, pairs, store_staged(to, i, load_block(T, S, from.first, from.second, i, pairs)));
+RG_INLINE void stage_as(bool splits, rg_dtype T, rg_style S, pair_rows from, staged_row *to, int64_t count) {
+  FOR_EACH_BLOCK(count, i, pairs, store_staged(to, i, load_block(splits, T, S, from.first, from.second, i, pairs)));
 }
 
-static inline void stage(rg_dtype dtype, rg_style style, pair_rows from, staged_row *to, int64_t count) {
-  RG_WITH_DTYPE(dtype, T, WITH_STYLE(style, S, stage_as(T, S, from, to, count)));
+static inline void stage(bool splits, rg_dtype dtype, rg_style style, pair_rows from, staged_row *to, int64_t count) {
+  RG_WITH_DTYPE(dtype, T, WITH_STYLE(style, S, stage_as(splits, T, S, from, to, count)));
 }
 
-RG_INLINE void unstage_as(rg_dtype T, rg_style S, const staged_row *from, pair_rows to, int64_t count) {
-  FOR_EACH_BLOCK(count, i, pairs, store_block(T, S, to.first, to.second, i, load_staged(from, i), pairs, false));
+RG_INLINE void unstage_as(bool splits, rg_dtype T, rg_style S, const staged_row *from, pair_rows to, int64_t count) {
+  FOR_EACH_BLOCK(count, i, pairs,
+                 store_block(splits, T, S, to.first, to.second, i, load_staged(from, i), pairs, false));
 }
 
-static inline void unstage(rg_dtype dtype, rg_style style, const staged_row *from, pair_rows to, int64_t count) {
-  RG_WITH_DTYPE(dtype, T, WITH_STYLE(style, S, unstage_as(T, S, from, to, count)));
+static inline void unstage(bool splits, rg_dtype dtype, rg_style style, const staged_row *from, pair_rows to,
+                           int64_t count) {
+  RG_WITH_DTYPE(dtype, T, WITH_STYLE(style, S, unstage_as(splits, T, S, from, to, count)));
 }
 
 /* ---- one new row of several heads ---- */
@@ -277,18 +281,18 @@ RG_INLINE void gather_as(rg_dtype T, rg_style S, rg_dtype table_product, rg_dtyp
     const pair_block s = w->wants_states ? load_staged(w->sine, i) : none;
     pair_block grad_cos = none, grad_sin = none;
     for (int64_t h = 0; h < w->heads; ++h) {
-      const pair_block g =
-          load_block(T, S, w->grad.first + h * w->grad.head, w->grad.second + h * w->grad.head, i, pairs);
+      const pair_block g = load_block(rg_vf_two_splits(T), T, S, w->grad.first + h * w->grad.head,
+                                      w->grad.second + h * w->grad.head, i, pairs);
       ask_for_block(T, w->next_grad + h * w->grad.head, i);
       if (w->wants_states) {
         const pair_block back = {rg_rotate_transpose(table_product, g.lower, c.lower, s.lower),
                                  rg_rotate_transpose(table_product, g.upper, c.upper, s.upper)};
-        store_block(T, S, w->states.first + h * w->states.head, w->states.second + h * w->states.head, i, back, pairs,
-                    w->stream);
+        store_block(rg_vf_two_splits(T), T, S, w->states.first + h * w->states.head,
+                    w->states.second + h * w->states.head, i, back, pairs, w->stream);
       }
       if (w->wants_sums) {
-        const pair_block k =
-            load_block(T, S, w->key.first + h * w->key.head, w->key.second + h * w->key.head, i, pairs);
+        const pair_block k = load_block(rg_vf_two_splits(T), T, S, w->key.first + h * w->key.head,
+                                        w->key.second + h * w->key.head, i, pairs);
         ask_for_block(T, w->next_key + h * w->key.head, i);
         rg_add_grad_cos(key_product, g.lower, k.lower, &grad_cos.lower);
         rg_add_grad_cos(key_product, g.upper, k.upper, &grad_cos.upper);

@@ -16,6 +16,9 @@
  *   rg_vf_stream(t, p, v)              as rg_vf_store, past the caches where the level can; see rg_stream_aligned
  *   rg_vf_load_two(t, p, &a, &b)       2*RG_VF_WIDTH consecutive elements, in an order that the level chooses for t: for
  *                                      work lane by lane that need not know which element a lane holds
+ *   rg_vf_two_splits(t)                is that order the even elements in a, the odd ones in b? Else a's elements precede
+ *                                      b's. Work on elements of two dtypes needs them in one order: see
+ *                                      rg_vf_load_two_like
  *   rg_vf_store_two(t, p, a, b)        the converse, rounding as rg_vf_store does
  *   rg_vf_stream_two(t, p, a, b)       likewise past the caches, at a multiple of two vectors' size in memory
  *   rg_stream_fence()                  orders streamed stores before whatever the thread does next
@@ -57,6 +60,10 @@
 
 /* Where a level has no faster order for two vectors, they follow each other. */
 #ifndef RG_VF_HAS_TWO
+RG_INLINE bool rg_vf_two_splits(rg_dtype t) {
+  (void)t;
+  return false;
+}
 RG_INLINE void rg_vf_load_two(rg_dtype t, const void *p, rg_vf *a, rg_vf *b) {
   *a = rg_vf_load(t, p);
   *b = rg_vf_load(t, (const char *)p + RG_VF_WIDTH * RG_SIZE(t));
@@ -70,6 +77,19 @@ RG_INLINE void rg_vf_stream_two(rg_dtype t, void *p, rg_vf a, rg_vf b) {
   rg_vf_stream(t, (char *)p + RG_VF_WIDTH * RG_SIZE(t), b);
 }
 #endif
+
+/* As rg_vf_load_two and rg_vf_store_two, but with the elements of dtype t in the order of another dtype. `splits`:
+ * rg_vf_two_splits of that one. */
+RG_INLINE void rg_vf_load_two_like(bool splits, rg_dtype t, const void *p, rg_vf *a, rg_vf *b) {
+  rg_vf_load_two(t, p, a, b);
+  if (splits && !rg_vf_two_splits(t)) rg_vf_deinterleave(*a, *b, a, b);
+  if (!splits && rg_vf_two_splits(t)) rg_vf_interleave(*a, *b, a, b);
+}
+RG_INLINE void rg_vf_store_two_like(bool splits, rg_dtype t, void *p, rg_vf a, rg_vf b) {
+  if (splits && !rg_vf_two_splits(t)) rg_vf_interleave(a, b, &a, &b);
+  if (!splits && rg_vf_two_splits(t)) rg_vf_deinterleave(a, b, &a, &b);
+  rg_vf_store_two(t, p, a, b);
+}
 
 /* Wider than rg_real: for totals of so many terms that equal ones would lose their last bits one by one. */
 #if RG_LEVEL == RG_LEVEL_FLOAT64

@@ -98,6 +98,7 @@ RG_INLINE void rg_vf_stream(rg_dtype t, void *p, rg_vf v) {
 /* Two vectors of bfloat16 are one line in memory, and a shift and a mask split it into its even and its odd elements:
  * half the work of widening each half. */
 #define RG_VF_HAS_TWO
+RG_INLINE bool rg_vf_two_splits(rg_dtype t) { return t == RG_BF16; }
 RG_INLINE void rg_vf_load_two(rg_dtype t, const void *p, rg_vf *a, rg_vf *b) {
   if (t == RG_BF16) {
     __m512i line = _mm512_loadu_si512(p);
