@@ -45,6 +45,23 @@ static void refuse(DLDevice device, const rg_context_options *options, rg_status
   assert_null(context);
 }
 
+/* Whatever this build and machine have: the answer is the one that making a context gives, and a refusal has a reason. */
+static void a_device_that_is_refused_has_a_reason(void **state) {
+  (void)state;
+  static const DLDevice devices[] = {{kDLCPU, 0}, {kDLCPU, 1}, {kDLCUDA, 0}, {kDLCUDA, 1000}, {kDLMetal, 0}};
+  for (size_t d = 0; d < sizeof devices / sizeof devices[0]; ++d) {
+    char why[RG_REASON_BYTES] = "not touched";
+    const rg_status status = rg_device_status(devices[d], why, sizeof why);
+    rg_context *context;
+    assert_int_equal(rg_context_create(&context, devices[d], NULL), status);
+    rg_context_destroy(context);
+    assert_int_equal(why[0] == '\0', status == RG_OK);
+    assert_int_equal(rg_device_status(devices[d], NULL, 0), status);
+    assert_int_equal(rg_device_status(devices[d], why, 1), status);
+    assert_string_equal(why, "");
+  }
+}
+
 static void *no_memory(void *user, size_t bytes) {
   (void)user;
   (void)bytes;
@@ -153,6 +170,7 @@ int main(void) {
       cmocka_unit_test(the_version_is_the_headers),
       cmocka_unit_test(a_fresh_context_is_clean),
       cmocka_unit_test(null_is_answered_and_never_followed),
+      cmocka_unit_test(a_device_that_is_refused_has_a_reason),
       cmocka_unit_test(bad_options_are_refused),
       cmocka_unit_test(every_variant_can_be_forced),
       cmocka_unit_test(all_memory_comes_from_the_allocator_and_goes_back),

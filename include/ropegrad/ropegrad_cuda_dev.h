@@ -74,10 +74,6 @@ typedef struct rg_cuda_driver {
  * that serves, and *why, if it is not NULL, says the reason; it lives as long as the program. */
 const rg_cuda_driver *rg_dev_cuda_driver(const char **why);
 
-/* What a context on a CUDA device works with. NULL, 0: it is a context on another device. */
-CUcontext rg_dev_cuda_primary_context(const rg_context *context);
-CUstream rg_dev_cuda_stream(const rg_context *context);
-
 #ifdef __cplusplus
 }
 #endif

@@ -194,6 +194,11 @@ double rg_dev_allowance_used(rg_dtype dtype, double value, double reference, dou
 /* The device code of the operator's backward pass, as this build embeds it; NULL and 0 in a build without CUDA. */
 void rg_dev_cuda_image(rg_op_id id, const void **image, size_t *bytes);
 
+/* What a context on a CUDA device works with: its CUcontext and its CUstream. NULL: a context of another device, or the
+ * default stream. */
+void *rg_dev_cuda_primary_context(const rg_context *context);
+void *rg_dev_cuda_stream(const rg_context *context);
+
 enum { RG_REASON_BYTES = 256 };
 typedef struct rg_variant_info {
   const char *name;

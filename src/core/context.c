@@ -122,3 +122,11 @@ const char *rg_last_error(const rg_context *context) {
 }
 
 const char *rg_dev_default_variant(const rg_context *context) { return rg_variant_at(context->variant)->name; }
+
+void *rg_dev_cuda_primary_context(const rg_context *context) {
+  return context->cuda == NULL ? NULL : rg_cuda_context_primary(context->cuda);
+}
+
+void *rg_dev_cuda_stream(const rg_context *context) {
+  return context->cuda == NULL ? NULL : rg_cuda_context_stream(context->cuda);
+}

@@ -40,6 +40,8 @@ rg_status rg_cuda_context_create(rg_cuda_context **cuda, int device, const rg_cu
 void rg_cuda_context_destroy(rg_cuda_context *cuda, const rg_allocator *allocator);
 
 void rg_cuda_context_set_stream(rg_cuda_context *cuda, void *stream);
+void *rg_cuda_context_stream(const rg_cuda_context *cuda);
+void *rg_cuda_context_primary(const rg_cuda_context *cuda); /* a CUcontext */
 
 /* Waits for the stream, then tells and forgets what its calls have left behind: RG_ERR_RANGE, RG_ERR_CUDA. */
 rg_status rg_cuda_context_check(rg_cuda_context *cuda, rg_error *error);

@@ -124,6 +124,10 @@ void rg_cuda_context_destroy(rg_cuda_context *cuda, const rg_allocator *allocato
 
 void rg_cuda_context_set_stream(rg_cuda_context *cuda, void *stream) { cuda->stream = stream; }
 
+void *rg_cuda_context_stream(const rg_cuda_context *cuda) { return cuda->stream; }
+
+void *rg_cuda_context_primary(const rg_cuda_context *cuda) { return cuda->primary; }
+
 static CUresult read_error_word(const rg_cuda_context *cuda, rg_cuda_error_word *word) {
   const rg_cuda_driver *driver = cuda->driver;
   const CUdeviceptr at = cuda->memory + RG_CUDA_WORKSPACE_BYTES;

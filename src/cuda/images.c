@@ -38,21 +38,26 @@ static CUresult allow_all(const rg_cuda_driver *driver, CUfunction kernel, const
   return result;
 }
 
+/* The driver may look for code of the device's architecture at once, or only when a kernel is first asked for. */
+static rg_status fail(const rg_cuda_driver *driver, CUresult result, const char *what, rg_error *error) {
+  if (result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION) {
+    return rg_fail(error, RG_ERR_HARDWARE, "%s: this build has no code for the GPU's architecture", what);
+  }
+  return rg_cuda_fail(driver, result, what, error);
+}
+
 rg_status rg_cuda_load_kernels(const rg_cuda_driver *driver, rg_op_id id, const rg_cuda_operator *op,
                                const rg_cuda_device *device, CUfunction *kernel, rg_error *error) {
   CUlibrary library = NULL;
   CUresult result = library_of(driver, id, op, &library);
-  if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
-    return rg_fail(error, RG_ERR_HARDWARE, "this build has no code for the GPU's architecture");
-  }
-  if (result != CUDA_SUCCESS) return rg_cuda_fail(driver, result, "loading the kernels", error);
+  if (result != CUDA_SUCCESS) return fail(driver, result, "loading the kernels", error);
   for (int k = 0; op->kernels[k] != NULL; ++k) {
     if (k == RG_MAX_CUDA_KERNELS) return rg_fail(error, RG_ERR_INTERNAL, "an operator has too many kernels");
     CUkernel found = NULL;
     result = driver->cuLibraryGetKernel(&found, library, op->kernels[k]);
     if (result == CUDA_SUCCESS) result = driver->cuKernelGetFunction(&kernel[k], found);
     if (result == CUDA_SUCCESS) result = allow_all(driver, kernel[k], device);
-    if (result != CUDA_SUCCESS) return rg_cuda_fail(driver, result, op->kernels[k], error);
+    if (result != CUDA_SUCCESS) return fail(driver, result, op->kernels[k], error);
   }
   return RG_OK;
 }

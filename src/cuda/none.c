@@ -24,6 +24,16 @@ void rg_cuda_context_set_stream(rg_cuda_context *cuda, void *stream) {
   (void)stream;
 }
 
+void *rg_cuda_context_stream(const rg_cuda_context *cuda) {
+  (void)cuda;
+  return NULL;
+}
+
+void *rg_cuda_context_primary(const rg_cuda_context *cuda) {
+  (void)cuda;
+  return NULL;
+}
+
 rg_status rg_cuda_context_check(rg_cuda_context *cuda, rg_error *error) {
   (void)cuda;
   return rg_cuda_status(error);
