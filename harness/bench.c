@@ -20,11 +20,13 @@ typedef struct bench {
   rg_context *context;
   const rgh_case *item;
   const rgh_bench_options *options;
+  const rgh_device *device;
   rgh_timer *timer;
   rgh_buffers buffers;
   rgh_floor floor;
   uint64_t random;
   uint64_t fills;  /* how often the inputs were drawn anew */
+  int clock_mhz;   /* after the operator's last call, where strict asks for it */
   size_t shift[2]; /* of the floor's source and target */
   int copy;        /* the floor's copy that runs next */
   int finalist[FINALISTS];
@@ -51,10 +53,17 @@ static bool call_operator(void *argument, rgh_message *why) {
 }
 
 static bool call_copy(void *argument, rgh_message *why) {
-  (void)why;
   bench *b = argument;
-  rgh_floor_run(&b->floor, b->copy, b->shift[0], b->shift[1]);
-  return true;
+  return b->floor.run(&b->floor, b->copy, b->shift[0], b->shift[1], why);
+}
+
+/* Once the call's time has been taken: errors that only the device could see, and, strict, bytes that it had no business
+ * with. */
+static bool check_call(bench *b, rgh_message *why) {
+  if (b->options->strict && b->device->clock_mhz != NULL) b->clock_mhz = b->device->clock_mhz(b->device);
+  if (rg_context_check(b->context) != RG_OK) return rgh_fail(why, "%s", rg_last_error(b->context));
+  if (!rgh_buffers_sound(&b->buffers, why)) return false;
+  return !b->options->strict || (rgh_buffers_fetch(&b->buffers, true, why) && rgh_buffers_intact(&b->buffers, why));
 }
 
 static bool time_operator(bench *b, double *us, rgh_message *why) {
@@ -64,9 +73,11 @@ static bool time_operator(bench *b, double *us, rgh_message *why) {
   if (b->options->strict) {
     rgh_buffers_refill(&b->buffers, b->options->seed + ++b->fills);
     rgh_buffers_prepare(&b->buffers);
+  } else if (b->device->memory != NULL) {
+    /* In place, the next call would otherwise find what this one leaves; on a GPU putting it back costs little. */
+    rgh_buffers_restore(&b->buffers);
   }
-  return b->timer->time(b->timer, call_operator, b, us, why) &&
-         (!b->options->strict || rgh_buffers_intact(&b->buffers, why));
+  return b->timer->time(b->timer, call_operator, b, us, why) && check_call(b, why);
 }
 
 static bool time_copy(bench *b, int copy, double *us, rgh_message *why) {
@@ -174,6 +185,7 @@ static bool repeat(bench *b, rgh_measurement *m) {
       if (!time_round(b, i + m->warmup_calls, &us, copy_us, why)) return false;
       if (i < 0) continue;
       m->latency.sample_us[r][i] = us;
+      m->clock_mhz[r][i] = b->clock_mhz;
       for (int f = 0; f < b->num_finalists; f++) floor[f].sample_us[r][i] = copy_us[f];
       if (b->options->strict && r * m->timed_calls + i == checked && !check_outputs(b, m)) return false;
     }
@@ -186,7 +198,8 @@ static bool repeat(bench *b, rgh_measurement *m) {
   }
   m->floor = floor[best];
   m->ratio = m->latency.us / m->floor.us;
-  memcpy(m->floor_copy, b->floor.copy[b->finalist[best]].name, sizeof m->floor_copy);
+  m->clocks_read = b->options->strict && b->device->clock_mhz != NULL;
+  memcpy(m->floor_copy, b->floor.name[b->finalist[best]], sizeof m->floor_copy);
   return true;
 }
 
@@ -205,31 +218,41 @@ static bool measure(bench *b, rgh_measurement *m) {
 static bool create(bench *b, rgh_measurement *m) {
   rgh_message *why = &m->verdict.reason;
   const rgh_bench_options *o = b->options;
-  if (!rgh_buffers_create(&b->buffers, b->item, o->seed, RGH_MOVE_RANGE_BYTES, o->threads, why)) {
+  if (!rgh_buffers_create_on(b->device->memory, &b->buffers, b->item, o->seed, RGH_MOVE_RANGE_BYTES, o->threads, why)) {
     m->verdict.status = RGH_SKIP;
     return false;
   }
   rg_problem problem;
-  if (rg_dev_resolve(b->context, b->item->op, b->buffers.args, &problem) != RG_OK) {
+  if (rgh_buffers_resolve(&b->buffers, b->context, &problem) != RG_OK) {
     m->verdict.status = RGH_FAIL;
     return rgh_fail(why, "%s", rg_last_error(b->context));
   }
   b->item->op->cost(&problem, &m->cost);
-  if (!rgh_floor_create(&b->floor, m->cost.read_bytes, m->cost.write_bytes, RGH_MOVE_RANGE_BYTES, o->threads, why)) {
+  const rgh_floor_bytes bytes = {m->cost.read_bytes, m->cost.write_bytes, RGH_MOVE_RANGE_BYTES};
+  if (!b->device->create_floor(b->device, &b->floor, &bytes, o->threads, why)) {
     m->verdict.status = RGH_SKIP;
     return false;
   }
   return true;
 }
 
+size_t rgh_bench_device_bytes(const rgh_case *item) {
+  /* The floor's two buffers: no tensor's bytes are counted twice on one side of it. */
+  const size_t floor_bytes = 2 * ((size_t)rgh_case_bytes(item) + RGH_MOVE_RANGE_BYTES + 4 * RGH_MEMORY_ALIGNMENT);
+  return rgh_buffers_device_bytes(item, RGH_MOVE_RANGE_BYTES) + floor_bytes;
+}
+
 void rgh_bench_case(rg_context *context, const rgh_case *item, rgh_timer *timer, const rgh_bench_options *options,
                     rgh_measurement *measurement) {
   memset(measurement, 0, sizeof *measurement);
-  const rgh_verify_options verify = {.repeats = 1, .seed = options->seed, .threads = options->threads};
+  const rgh_device *device = options->device != NULL ? options->device : &rgh_device_cpu;
+  const rgh_verify_options verify = {
+      .repeats = 1, .seed = options->seed, .threads = options->threads, .memory = device->memory};
   rgh_verify_case(context, item, &verify, &measurement->verdict);
   if (measurement->verdict.status != RGH_PASS) return;
-  bench b = {.context = context, .item = item, .options = options, .timer = timer, .random = options->seed};
+  bench b = {
+      .context = context, .item = item, .options = options, .device = device, .timer = timer, .random = options->seed};
   measurement->timed = create(&b, measurement) && measure(&b, measurement);
-  rgh_floor_destroy(&b.floor);
+  if (b.floor.destroy != NULL) b.floor.destroy(&b.floor);
   rgh_buffers_destroy(&b.buffers);
 }

@@ -2,7 +2,7 @@
 #ifndef ROPEGRAD_HARNESS_BENCH_H
 #define ROPEGRAD_HARNESS_BENCH_H
 
-#include "harness/floor.h"
+#include "harness/device.h"
 #include "harness/timer.h"
 #include "harness/verify.h"
 
@@ -23,6 +23,7 @@ typedef struct rgh_bench_options {
   bool warm;       /* neither flush nor move anything: what is measured is the speed in the caches */
   double budget_s; /* time that a case may take, verification apart; 0: no limit */
   uint64_t seed;
+  const rgh_device *device; /* of the context; NULL: the CPU */
 } rgh_bench_options;
 
 /* The samples of one thing, and what follows from them. */
@@ -42,7 +43,13 @@ typedef struct rgh_measurement {
   char floor_copy[RGH_FLOOR_NAME_BYTES]; /* the fastest */
   int floor_copies_tried;
   double ratio; /* latency over floor */
+  /* Strict, on a device that has such a clock: of the multiprocessors, right after each timed call; 0: not known. */
+  int clock_mhz[RGH_REPETITIONS][RGH_TIMED_CALLS];
+  bool clocks_read;
 } rgh_measurement;
+
+/* Bytes of the device's memory that timing the case takes at the most. */
+size_t rgh_bench_device_bytes(const rgh_case *item);
 
 /* Verifies the case, then times it. Never fails: a case that breaks its contract, before or during the timing, or for
  * which there is no memory, comes back with the verdict that says so and without times. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "harness/buffers_device.h"
 #include "harness/fill.h"
 
 /* The unit in which memory is set, copied and hashed by several threads. */
@@ -18,9 +19,9 @@ static int team_of(const rgh_buffers *buffers, size_t bytes) {
 
 static size_t piece_at(size_t begin, size_t bytes) { return bytes - begin < PIECE_BYTES ? bytes - begin : PIECE_BYTES; }
 
-static void set_bytes(const rgh_buffers *buffers, unsigned char *memory, int byte, size_t bytes) {
+static void poison_bytes(const rgh_buffers *buffers, unsigned char *memory, size_t bytes) {
 #pragma omp parallel for schedule(static) num_threads(team_of(buffers, bytes))
-  for (size_t begin = 0; begin < bytes; begin += PIECE_BYTES) memset(memory + begin, byte, piece_at(begin, bytes));
+  for (size_t begin = 0; begin < bytes; begin += PIECE_BYTES) rgh_poison_fill(memory + begin, piece_at(begin, bytes));
 }
 
 static void copy_bytes(const rgh_buffers *buffers, unsigned char *to, const unsigned char *from, size_t bytes) {
@@ -61,7 +62,8 @@ static void place_view(rgh_buffers *buffers, int tensor) {
   for (int t = 0; t < buffers->item->op->num_tensors; ++t) {
     if (t != tensor && rgh_case_alias(buffers->item, t) != tensor) continue;
     rgh_buffer *buffer = &buffers->buffer[t];
-    buffer->view.data = body_of(owner) + owner->shift;
+    unsigned char *memory = owner->device_memory != NULL ? owner->device_memory : owner->memory;
+    buffer->view.data = memory + RGH_GUARD_BYTES + owner->shift;
     buffer->view.byte_offset = (uint64_t)buffer->origin * rg_dtype_size(buffers->item->dtype[t]);
   }
 }
@@ -74,7 +76,7 @@ static void fill_input(rgh_buffers *buffers, int tensor) {
   rg_tensor target = {.data = body_of(buffer), .dtype = dtype, .rank = 1, .stride = {1}};
   target.shape[0] = (int64_t)buffer->body_bytes / size;
   if (!buffer->flat) {
-    set_bytes(buffers, body_of(buffer), RGH_POISON_BYTE, buffer->body_bytes);
+    poison_bytes(buffers, body_of(buffer), buffer->body_bytes);
     target.data = body_of(buffer) + buffer->shift + buffer->origin * size;
     target.rank = item->op->tensors[tensor].rank;
     memcpy(target.shape, buffer->shape, sizeof target.shape);
@@ -82,6 +84,7 @@ static void fill_input(rgh_buffers *buffers, int tensor) {
   }
   rgh_fill_tensor(item, tensor, buffers->seed, &target, buffers->threads);
   if (buffer->kept != NULL) copy_bytes(buffers, buffer->kept, body_of(buffer), buffer->body_bytes);
+  rgh_device_send(buffers, tensor);
 }
 
 /* Asked before anything is allocated: a system that hands out more memory than it has would kill the process later. */
@@ -106,7 +109,7 @@ static bool create_tensor(rgh_buffers *buffers, int tensor, rgh_message *why) {
   rgh_buffer *buffer = &buffers->buffer[tensor];
   rgh_case_shape(item, tensor, buffer->shape);
   const int64_t span = rgh_case_strides(item, tensor, buffer->stride, &buffer->origin);
-  buffer->view = (DLTensor){.device = {kDLCPU, 0},
+  buffer->view = (DLTensor){.device = buffers->device != NULL ? buffers->device->device : (DLDevice){kDLCPU, 0},
                             .ndim = spec->rank,
                             .dtype = rg_dtype_to_dlpack(dtype),
                             .shape = buffer->shape,
@@ -128,12 +131,18 @@ static bool create_tensor(rgh_buffers *buffers, int tensor, rgh_message *why) {
   memset(buffer->memory, RGH_GUARD_BYTE, RGH_GUARD_BYTES);
   memset(body_of(buffer) + buffer->body_bytes, RGH_GUARD_BYTE, RGH_GUARD_BYTES);
   buffer->flat = spec->role == RG_INPUT && rgh_fill_is_flat(&item->fill[tensor]) && is_dense(buffer, spec->rank);
-  return true;
+  return rgh_device_create(buffers, tensor, why);
 }
 
 bool rgh_buffers_create(rgh_buffers *buffers, const rgh_case *item, uint64_t seed, size_t slack_bytes, int threads,
                         rgh_message *why) {
+  return rgh_buffers_create_on(NULL, buffers, item, seed, slack_bytes, threads, why);
+}
+
+bool rgh_buffers_create_on(rgh_memory *device, rgh_buffers *buffers, const rgh_case *item, uint64_t seed,
+                           size_t slack_bytes, int threads, rgh_message *why) {
   memset(buffers, 0, sizeof *buffers);
+  buffers->device = device;
   if (!check_memory(item, slack_bytes, why)) return false;
   buffers->item = item;
   buffers->seed = seed;
@@ -156,16 +165,20 @@ bool rgh_buffers_create(rgh_buffers *buffers, const rgh_case *item, uint64_t see
     if (item->op->tensors[t].role == RG_INPUT) {
       fill_input(buffers, t);
     } else {
-      set_bytes(buffers, body_of(buffer), RGH_POISON_BYTE, buffer->body_bytes);
+      poison_bytes(buffers, body_of(buffer), buffer->body_bytes);
+      rgh_device_poison(buffers, t);
     }
   }
-  return true;
+  if (rgh_buffers_sound(buffers, why)) return true;
+  rgh_buffers_destroy(buffers);
+  return false;
 }
 
 void rgh_buffers_destroy(rgh_buffers *buffers) {
   for (int t = 0; t < RG_MAX_TENSORS; ++t) {
     free(buffers->buffer[t].memory);
     free(buffers->buffer[t].kept);
+    rgh_device_destroy(buffers, t);
   }
   free(buffers->args);
   memset(buffers, 0, sizeof *buffers);
@@ -189,25 +202,38 @@ void rgh_buffers_refill(rgh_buffers *buffers, uint64_t seed) {
   }
 }
 
-void rgh_buffers_prepare(rgh_buffers *buffers) {
+void rgh_buffers_restore(rgh_buffers *buffers) {
   for (int t = 0; t < buffers->item->op->num_tensors; ++t) {
     rgh_buffer *buffer = &buffers->buffer[t];
-    if (buffer->memory == NULL) continue;
-    if (buffers->item->op->tensors[t].role == RG_OUTPUT) {
-      set_bytes(buffers, body_of(buffer), RGH_POISON_BYTE, buffer->body_bytes);
-    } else if (buffer->kept != NULL) {
+    if (buffer->memory == NULL || buffer->kept == NULL) continue;
+    if (buffers->device != NULL) {
+      rgh_device_restore(buffers, t);
+    } else {
       copy_bytes(buffers, body_of(buffer), buffer->kept, buffer->body_bytes);
     }
   }
 }
+
+void rgh_buffers_prepare(rgh_buffers *buffers) {
+  for (int t = 0; t < buffers->item->op->num_tensors; ++t) {
+    rgh_buffer *buffer = &buffers->buffer[t];
+    if (buffer->memory == NULL || buffers->item->op->tensors[t].role != RG_OUTPUT) continue;
+    if (buffers->device != NULL) {
+      rgh_device_poison(buffers, t);
+    } else {
+      poison_bytes(buffers, body_of(buffer), buffer->body_bytes);
+    }
+  }
+  rgh_buffers_restore(buffers);
+}
+
+/* ---- after a run ---- */
 
 void *rgh_buffers_pristine(const rgh_buffers *buffers, int tensor, void *data) {
   const rgh_buffer *buffer = &buffers->buffer[tensor];
   if (buffer->kept == NULL) return data;
   return buffer->kept + ((unsigned char *)data - body_of(buffer));
 }
-
-/* ---- after a run ---- */
 
 void rgh_buffers_hash_inputs(const rgh_buffers *buffers, uint64_t hash[RG_MAX_TENSORS]) {
   for (int t = 0; t < RG_MAX_TENSORS; ++t) {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/buffers.h"
+#include "harness/poison.h"
 
 enum { RUN = 256 }; /* elements converted at a time */
 
@@ -56,12 +56,8 @@ static void read_run(const rg_tensor *tensor, int64_t first, int64_t stride, int
 /* The poison is a NaN, so only NaNs need be looked at byte by byte. */
 static bool holds_poison(const rg_tensor *tensor, int64_t place, double value) {
   if (!isnan(value)) return false;
-  const size_t bytes = rg_dtype_size(tensor->dtype);
-  const unsigned char *element = (const unsigned char *)tensor->data + place * (int64_t)bytes;
-  for (size_t i = 0; i < bytes; ++i) {
-    if (element[i] != RGH_POISON_BYTE) return false;
-  }
-  return true;
+  const int64_t bytes = (int64_t)rg_dtype_size(tensor->dtype);
+  return rgh_poison_holds((const unsigned char *)tensor->data + place * bytes, (size_t)bytes);
 }
 
 void rgh_compare(const rg_tensor *actual, const rg_reference_output *reference, int tensor,

@@ -57,7 +57,7 @@ static json_t *build_json(void) {
                    ROPEGRAD_BUILD_COMPILER, "flags", ROPEGRAD_BUILD_FLAGS);
 }
 
-json_t *rgh_environment_json(const rgh_machine *machine, const char *const *argv, int threads) {
+json_t *rgh_environment_json(const rgh_machine *machine, const rgh_gpu *gpu, const char *const *argv, int threads) {
   char utc[32];
   const time_t now = time(NULL);
   struct tm parts;
@@ -75,6 +75,7 @@ json_t *rgh_environment_json(const rgh_machine *machine, const char *const *argv
                 machine->load >= 0 ? json_real(machine->load) : json_null());
   if (environment != NULL) json_object_update_missing(environment, rest);
   json_decref(rest);
+  if (environment != NULL) json_object_set_new(environment, "gpu", rgh_gpu_json(gpu));
   return environment;
 }
 

@@ -5,10 +5,14 @@
 
 #include <jansson.h>
 
+#include "harness/gpu.h"
 #include "harness/machine.h"
 
-/* The `environment` of a record. The caller owns the result; NULL: no memory. argv ends with NULL. */
-json_t *rgh_environment_json(const rgh_machine *machine, const char *const *argv, int threads);
+/* The `environment` of a record. The caller owns the result; NULL: no memory. `gpu` may be NULL; argv ends with NULL. */
+json_t *rgh_environment_json(const rgh_machine *machine, const rgh_gpu *gpu, const char *const *argv, int threads);
+
+/* Its `gpu`: null for NULL. */
+json_t *rgh_gpu_json(const rgh_gpu *gpu);
 
 /* A JSON string, null for NULL and "". Bytes that are not UTF-8, which a path or an argument may hold, become '?'. */
 json_t *rgh_text_json(const char *text);

@@ -29,7 +29,7 @@ typedef struct walk {
 static bool pass(walk *w, size_t begin, size_t end) {
   const size_t gap = begin - w->done;
   const bool intact = w->kept != NULL ? memcmp(w->body + w->done, w->kept + w->done, gap) == 0
-                                      : is_filled(w->body + w->done, RGH_POISON_BYTE, gap);
+                                      : rgh_poison_holds(w->body + w->done, gap);
   if (intact) w->done = end;
   return intact;
 }

@@ -41,7 +41,7 @@ static json_t *cases_json(const rgh_run *run, json_t *(*case_json)(const rgh_run
 
 static json_t *run_json(const rgh_run *run, const char *schema) {
   return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i}", "schema", schema, "suite", run->suite, "environment",
-                   rgh_environment_json(run->machine, run->argv, run->options.threads), "passed",
+                   rgh_environment_json(run->machine, run->gpu, run->argv, run->options.threads), "passed",
                    rgh_count(run, RGH_PASS), "failed", rgh_count(run, RGH_FAIL), "skipped", rgh_count(run, RGH_SKIP));
 }
 
@@ -78,6 +78,18 @@ static json_t *medians_json(const rgh_series *series) {
   return list;
 }
 
+/* null where the clock could not be read. */
+static json_t *clocks_json(const rgh_measurement *m) {
+  json_t *list = json_array();
+  for (int r = 0; r < RGH_REPETITIONS; r++) {
+    for (int i = 0; i < m->timed_calls; i++) {
+      const int mhz = m->clock_mhz[r][i];
+      json_array_append_new(list, mhz > 0 ? json_integer(mhz) : json_null());
+    }
+  }
+  return list;
+}
+
 static json_t *floor_json(const rgh_measurement *m) {
   return json_pack("{s:s, s:i, s:o, s:f, s:o}", "copy", m->floor_copy, "copies_tried", m->floor_copies_tried,
                    "medians_us", medians_json(&m->floor), "spread", m->floor.spread, "samples_us",
@@ -87,13 +99,16 @@ static json_t *floor_json(const rgh_measurement *m) {
 /* A case that was not timed has null for its times and no samples. */
 static json_t *timed_case_json(const rgh_run *run, const rgh_row *row) {
   const rgh_measurement *m = &row->measurement;
+  const double roofline_us = rgh_roofline_us(run, m);
   json_t *object = head_json(row->item, run);
   json_t *rest =
-      json_pack("{s:b, s:o, s:o, s:o, s:n, s:I, s:I, s:I}", "in_place", rgh_case_in_place(row->item), "latency_us",
+      json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "in_place", rgh_case_in_place(row->item), "latency_us",
                 m->timed ? real_json(m->latency.us) : json_null(), "floor_us",
                 m->timed ? real_json(m->floor.us) : json_null(), "ratio", m->timed ? real_json(m->ratio) : json_null(),
-                "roofline_us", "read_bytes", (json_int_t)m->cost.read_bytes, "write_bytes",
-                (json_int_t)m->cost.write_bytes, "flops", (json_int_t)m->cost.flops);
+                "roofline_us", roofline_us > 0 ? real_json(roofline_us) : json_null(), "below_roofline",
+                roofline_us > 0 && m->timed ? json_boolean(rgh_below_roofline(run, m)) : json_null(), "read_bytes",
+                (json_int_t)m->cost.read_bytes, "write_bytes", (json_int_t)m->cost.write_bytes, "flops",
+                (json_int_t)m->cost.flops);
   json_object_update_missing(object, rest);
   json_decref(rest);
   json_object_set_new(object, "warmup_calls", json_integer(m->warmup_calls));
@@ -101,6 +116,7 @@ static json_t *timed_case_json(const rgh_run *run, const rgh_row *row) {
   json_object_set_new(object, "medians_us", m->timed ? medians_json(&m->latency) : json_array());
   json_object_set_new(object, "spread", m->timed ? real_json(m->latency.spread) : json_null());
   json_object_set_new(object, "samples_us", m->timed ? samples_json(&m->latency, m->timed_calls) : json_array());
+  json_object_set_new(object, "sm_clocks_mhz", m->timed && m->clocks_read ? clocks_json(m) : json_null());
   json_object_set_new(object, "floor", m->timed ? floor_json(m) : json_null());
   json_t *verdict = json_object();
   add_verdict(verdict, row->item, &m->verdict);
@@ -117,6 +133,8 @@ static json_t *protocol_json(const rgh_run *run) {
       "warmup_calls", RGH_WARMUP_CALLS, "timed_calls", RGH_TIMED_CALLS, "repetitions", RGH_REPETITIONS, "budget_s",
       o->budget_s > 0 ? json_real(o->budget_s) : json_null(), "seed", (json_int_t)o->seed, "fresh_inputs", o->strict,
       "calls_compared", o->strict ? 1 : 0);
+  const int library = run->timer->library_version;
+  json_object_set_new(protocol, "method_library_version", library > 0 ? json_integer(library) : json_null());
   json_object_set_new(protocol, "statistic", json_string("mean over the repetitions of the median of a repetition"));
   return protocol;
 }

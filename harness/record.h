@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "harness/bench.h"
+#include "harness/gpu.h"
 #include "harness/machine.h"
 
 /* A case and what became of it. */
@@ -22,6 +23,7 @@ typedef struct rgh_run {
   rgh_bench_options options;
   const rgh_timer *timer; /* bench */
   const rgh_machine *machine;
+  const rgh_gpu *gpu; /* NULL: the device is the CPU */
   const char *const *argv;
   const rgh_row *rows;
   int num_rows;
@@ -40,6 +42,12 @@ typedef struct rgh_summary {
 /* One per operator and mode that has a timed case, in the order of the rows. Returns how many; at most 2 * RG_NUM_OPS.
  */
 int rgh_summarise(const rgh_run *run, rgh_summary summary[2 * RG_NUM_OPS]);
+
+/* Compulsory bytes over the bandwidth of the device's datasheet; 0: none is known. */
+double rgh_roofline_us(const rgh_run *run, const rgh_measurement *measurement);
+
+/* Timed, and faster than that. */
+bool rgh_below_roofline(const rgh_run *run, const rgh_measurement *measurement);
 
 /* How many rows have the status. */
 int rgh_count(const rgh_run *run, rgh_status status);

@@ -8,6 +8,16 @@ int rgh_count(const rgh_run *run, rgh_status status) {
   return count;
 }
 
+double rgh_roofline_us(const rgh_run *run, const rgh_measurement *measurement) {
+  const double bandwidth = run->gpu != NULL ? rgh_gpu_bandwidth(run->gpu) : 0;
+  if (bandwidth <= 0) return 0;
+  return 1e6 * (double)(measurement->cost.read_bytes + measurement->cost.write_bytes) / bandwidth;
+}
+
+bool rgh_below_roofline(const rgh_run *run, const rgh_measurement *measurement) {
+  return measurement->timed && measurement->latency.us < rgh_roofline_us(run, measurement);
+}
+
 static rgh_summary *group_of(rgh_summary *summary, int *groups, const rgh_case *item) {
   const bool in_place = rgh_case_in_place(item);
   for (int g = 0; g < *groups; g++) {

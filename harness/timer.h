@@ -10,8 +10,9 @@
 typedef bool (*rgh_timed_call)(void *argument, rgh_message *why);
 
 typedef struct rgh_timer {
-  const char *method; /* as records name it */
-  size_t flush_bytes; /* walked over before every call; 0: caches are left warm */
+  const char *method;  /* as records name it */
+  int library_version; /* of the library that the times come from; 0: there is none */
+  size_t flush_bytes;  /* walked over before every call; 0: caches are left warm */
   void *state;
   bool (*time)(struct rgh_timer *timer, rgh_timed_call call, void *argument, double *us, rgh_message *why);
   void (*destroy)(struct rgh_timer *timer);

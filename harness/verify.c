@@ -140,7 +140,7 @@ bool rgh_verify_outputs(rg_context *context, const rgh_buffers *buffers, rgh_com
   rgh_comparison_init(worst);
   if (!rgh_buffers_intact(buffers, why)) return false;
   rg_problem problem;
-  if (rg_dev_resolve(context, item->op, buffers->args, &problem) != RG_OK) {
+  if (rgh_buffers_resolve(buffers, context, &problem) != RG_OK) {
     return rgh_fail(why, "%s", rg_last_error(context));
   }
   uint32_t outputs = 0;
@@ -169,14 +169,20 @@ static bool same_hashes(const rgh_case *item, const uint64_t *before, const uint
   return true;
 }
 
-/* Every run must leave the same bits. Returns false with *why or with *call other than RG_OK. */
+rg_status rgh_verify_run(rg_context *context, const rgh_buffers *buffers, const char *variant) {
+  const rg_status status = rg_dev_run(context, buffers->item->op, variant, buffers->args);
+  return status == RG_OK ? rg_context_check(context) : status;
+}
+
+/* Every run must leave the same bits, and the outputs of the last one are fetched. Returns false with *why or with *call other than RG_OK. */
 static bool run_repeatedly(rg_context *context, rgh_buffers *buffers, const rgh_verify_options *options,
                            rg_status *call, rgh_message *why) {
   uint64_t first[RG_MAX_TENSORS], again[RG_MAX_TENSORS];
   for (int run = 0; run < options->repeats || run == 0; ++run) {
     if (run > 0) rgh_buffers_prepare(buffers);
-    *call = rg_dev_run(context, buffers->item->op, options->variant, buffers->args);
+    *call = rgh_verify_run(context, buffers, options->variant);
     if (*call != RG_OK) return rgh_fail(why, "%s", rg_last_error(context));
+    if (!rgh_buffers_fetch(buffers, false, why)) return false;
     if (options->repeats <= 1) break;
     rgh_buffers_hash_outputs(buffers, run == 0 ? first : again);
     if (run > 0 && !same_hashes(buffers->item, first, again, "another run on the same inputs gave other bits", why)) {
@@ -192,13 +198,13 @@ void rgh_verify_case(rg_context *context, const rgh_case *item, const rgh_verify
   rgh_comparison_init(&verdict->worst);
   rgh_message *why = &verdict->reason;
   rgh_buffers buffers;
-  if (!rgh_buffers_create(&buffers, item, options->seed, 0, options->threads, why)) {
+  if (!rgh_buffers_create_on(options->memory, &buffers, item, options->seed, 0, options->threads, why)) {
     verdict->status = RGH_SKIP;
     return;
   }
   uint64_t before[RG_MAX_TENSORS], after[RG_MAX_TENSORS];
   rgh_buffers_hash_inputs(&buffers, before);
-  if (run_repeatedly(context, &buffers, options, &verdict->call, why)) {
+  if (run_repeatedly(context, &buffers, options, &verdict->call, why) && rgh_buffers_fetch(&buffers, true, why)) {
     rgh_buffers_hash_inputs(&buffers, after);
     if (same_hashes(item, before, after, "the call wrote to an input", why) &&
         rgh_verify_outputs(context, &buffers, &verdict->worst, why)) {

@@ -13,7 +13,8 @@ typedef struct rgh_verify_options {
   const char *variant; /* NULL: the context's choice */
   int repeats;         /* runs whose outputs must be equal bit for bit; less than 1 counts as 1 */
   uint64_t seed;
-  int threads; /* that the harness uses for filling and for the reference; 0: as many as OpenMP would */
+  int threads;        /* that the harness uses for filling and for the reference; 0: as many as OpenMP would */
+  rgh_memory *memory; /* of the context's device; NULL: the host's */
 } rgh_verify_options;
 
 typedef struct rgh_verdict {
@@ -28,7 +29,11 @@ typedef struct rgh_verdict {
 void rgh_verify_case(rg_context *context, const rgh_case *item, const rgh_verify_options *options,
                      rgh_verdict *verdict);
 
-/* Judges outputs that a call has already left in `buffers`: guards, gaps and every element (not purity, which takes a
+/* Runs the case's call once and waits for it: RG_OK, or why not, be it told by the call or, of what only the device can
+ * see, by rg_context_check. */
+rg_status rgh_verify_run(rg_context *context, const rgh_buffers *buffers, const char *variant);
+
+/* Judges outputs that a call has already left in `buffers`, and that have been fetched: guards, gaps and every element (not purity, which takes a
  * digest from before the call). The call must have been prepared by rgh_buffers_prepare. False: *why says what broke.
  */
 bool rgh_verify_outputs(rg_context *context, const rgh_buffers *buffers, rgh_comparison *worst, rgh_message *why);

@@ -217,7 +217,7 @@ static void an_unwritten_element_is_seen(void **state) {
   make_case(&f.item);
   start(&f, 0);
   run(&f);
-  memset(element(&f, TOY_GRAD_X, 6, 1, 2, 3), RGH_POISON_BYTE, sizeof(float));
+  rgh_poison_fill(element(&f, TOY_GRAD_X, 6, 1, 2, 3), sizeof(float));
   refused(&f, "grad_x[6,1,2,3] was not written (1 of 327680");
   stop(&f);
 }

@@ -111,7 +111,7 @@ static void poison_is_unwritten_even_where_a_nan_is_expected(void **state) {
   (void)state;
   fixture f;
   make(&f);
-  memset(&f.single[301], RGH_POISON_BYTE, sizeof f.single[301]);
+  rgh_poison_fill(&f.single[301], sizeof f.single[301]);
   f.value[301] = (double)NAN;
   const rgh_comparison c = compare(&f);
   assert_true(c.unwritten);
@@ -128,7 +128,7 @@ static void dtypes_and_strides(void **state) {
   for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; ++d) {
     fixture f;
     make(&f);
-    memset(memory, RGH_POISON_BYTE, sizeof memory);
+    rgh_poison_fill(memory, sizeof memory);
     f.actual =
         (rg_tensor){.data = memory, .dtype = dtypes[d], .rank = 2, .shape = {ROWS, COLUMNS}, .stride = {2, 3 * ROWS}};
     for (int e = 0; e < ELEMENTS; ++e) {

@@ -1,7 +1,7 @@
 /* The floor is honest: every copy reads every byte that it should, writes every byte that it should, and no other. */
 #include <stdlib.h>
 
-#include "harness/floor.h"
+#include "harness/floor_cpu.h"
 #include "harness/statistics.h"
 #include "tests/testing.h"
 
@@ -26,12 +26,12 @@ static void fill_random(unsigned char *memory, int64_t bytes) {
 
 /* What was read is what was stored and what was seen: every byte that a copy reads is in one of the two, and what it
  * writes besides is zero. */
-static void check_copy(rgh_floor *floor, int copy) {
+static void check_copy(rgh_cpu_floor *floor, int copy) {
   const char *name = floor->copy[copy].name;
   unsigned char *target = floor->target + SHIFT;
   memset(floor->target, UNTOUCHED, (size_t)floor->write_bytes + SLACK);
   memset(floor->seen, 0, THREADS * RGH_LINE_BYTES);
-  rgh_floor_run(floor, copy, 2 * SHIFT, SHIFT);
+  rgh_cpu_floor_run(floor, copy, 2 * SHIFT, SHIFT);
   uint64_t seen = 0;
   for (int t = 0; t < THREADS; ++t) seen ^= floor->seen[t * RGH_LINE_BYTES / (int)sizeof seen];
   if ((seen ^ xor_words(target, floor->write_bytes)) != xor_words(floor->source + 2 * SHIFT, floor->read_bytes)) {
@@ -54,23 +54,24 @@ static void every_copy_moves_every_byte(void **state) {
                                      {2, 3},      {64, 64},    {65, 63},     {1000, 1},   {1, 1000},
                                      {500, 1500}, {1500, 500}, {4096, 2048}, {9000, 3001}};
   for (size_t i = 0; i < sizeof lines / sizeof lines[0]; ++i) {
-    rgh_floor floor;
+    rgh_cpu_floor floor;
     rgh_message why;
-    if (!rgh_floor_create(&floor, lines[i][0] * RGH_LINE_BYTES, lines[i][1] * RGH_LINE_BYTES, SLACK, THREADS, &why)) {
+    if (!rgh_cpu_floor_create(&floor, lines[i][0] * RGH_LINE_BYTES, lines[i][1] * RGH_LINE_BYTES, SLACK, THREADS,
+                              &why)) {
       fail_msg("%s", why.text);
     }
     fill_random(floor.source, floor.read_bytes + SLACK);
     assert_true(floor.num_copies > 0);
     for (int c = 0; c < floor.num_copies; ++c) check_copy(&floor, c);
-    rgh_floor_destroy(&floor);
+    rgh_cpu_floor_destroy(&floor);
   }
 }
 
 static void odd_bytes_are_moved_too(void **state) {
   (void)state;
-  rgh_floor floor;
+  rgh_cpu_floor floor;
   rgh_message why;
-  if (!rgh_floor_create(&floor, 3 * RGH_LINE_BYTES + 7, 2 * RGH_LINE_BYTES + 5, SLACK, 1, &why)) {
+  if (!rgh_cpu_floor_create(&floor, 3 * RGH_LINE_BYTES + 7, 2 * RGH_LINE_BYTES + 5, SLACK, 1, &why)) {
     fail_msg("%s", why.text);
   }
   for (int c = 0; c < floor.num_copies; ++c) {
@@ -78,12 +79,12 @@ static void odd_bytes_are_moved_too(void **state) {
     memset(floor.source, 0, (size_t)floor.read_bytes + SLACK);
     floor.source[floor.read_bytes - 1] = 0x81;
     memset(floor.target, UNTOUCHED, (size_t)floor.write_bytes + SLACK);
-    rgh_floor_run(&floor, c, 0, 0);
+    rgh_cpu_floor_run(&floor, c, 0, 0);
     assert_int_equal(floor.seen[0], 0x81);
     for (int64_t i = 0; i < floor.write_bytes; ++i) assert_int_not_equal(floor.target[i], UNTOUCHED);
     assert_int_equal(floor.target[floor.write_bytes], UNTOUCHED);
   }
-  rgh_floor_destroy(&floor);
+  rgh_cpu_floor_destroy(&floor);
 }
 
 /* The narrowest vectors are in no list where the CPU has wider ones, so they are run by themselves. */

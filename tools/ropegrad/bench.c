@@ -19,6 +19,10 @@ static const char help[] =
     "  --threads N         default: all that this process may use\n"
     "  --protocol P        faithful: caches flushed and tensors moved before every call (default)\n"
     "                      strict: fresh input values too, guards checked, and one timed call compared\n"
+    "  --timer T           of a GPU. cupti: from the first activity of a call on the GPU to the end of the last, by\n"
+    "                      CUPTI's records (default); events: between two CUDA events, about a microsecond more.\n"
+    "                      libcupti.so is looked for where the loader, CUDA toolkits and Python keep it; the\n"
+    "                      environment's ROPEGRAD_CUPTI names another file\n"
     "  --warm              neither flush nor move anything: the speed in the caches\n"
     "  --budget SECONDS    time that a case may take, verification apart (default 2); calls are left out to keep to\n"
     "                      it, 5 a repetition at the least; 0: take them all, 3 times 10 + 50\n"
@@ -31,6 +35,7 @@ static const char help[] =
     "  ratio        latency / floor: 1.00 is the limit of this machine\n"
     "  GB/s         compulsory bytes of the case over its latency; floor GB/s: over the floor\n"
     "  spread       of the three medians, (largest - smallest) / mean: beyond 10 % the machine was busy\n"
+    "  below the roofline   faster than a GPU's memory can be by its datasheet: distrust it\n"
     "\n"
     "Examples:\n"
     "  ropegrad bench --json record.json\n"
@@ -41,7 +46,7 @@ static const char help[] =
     "lacks\n"
     "what was asked.\n";
 
-enum { OP, CASE, LATENCY, FLOOR, RATIO, SPEED, FLOOR_SPEED, SPREAD, NUM_COLUMNS };
+enum { OP, CASE, LATENCY, FLOOR, RATIO, SPEED, FLOOR_SPEED, SPREAD, NOTE, NUM_COLUMNS };
 enum { CELL_BYTES = 32 };
 
 /* Where nothing is known of the caches. */
@@ -50,13 +55,32 @@ static const int64_t UNKNOWN_CACHE_BYTES = INT64_C(64) << 20;
 /* Runnable processes per CPU before ours began, beyond which times are not to be trusted. */
 static const double BUSY_LOAD = 0.5;
 
-static bool create_timer(rgt_session *session, rgh_timer *timer, int *code) {
+/* CUPTI unless events were asked for: what is missing is said, and nothing else is taken in its place. */
+static bool create_gpu_timer(rgt_session *session, int *code) {
+  const rgt_options *o = session->options;
+  rgh_message why;
+  if (o->events ? rgh_cuda_event_timer_create(&session->timer, session->cuda, o->warm, &why)
+                : rgh_cuda_cupti_timer_create(&session->timer, session->cuda, o->warm, &why)) {
+    return true;
+  }
+  *code = rgt_complain(RGT_LACKING, o->command, "--timer %s: %s", o->events ? "events" : "cupti", why.text);
+  return false;
+}
+
+static bool create_cpu_timer(rgt_session *session, int *code) {
   int64_t cache_bytes = rgh_last_level_cache_bytes(&session->machine);
   if (cache_bytes == 0) cache_bytes = UNKNOWN_CACHE_BYTES;
   rgh_message why;
   const size_t flush_bytes = session->options->warm ? 0 : (size_t)(2 * cache_bytes);
-  if (rgh_cpu_timer_create(timer, flush_bytes, session->run.options.threads, &why)) return true;
+  if (rgh_cpu_timer_create(&session->timer, flush_bytes, session->run.options.threads, &why)) return true;
   *code = rgt_complain(RGT_LACKING, session->options->command, "%s", why.text);
+  return false;
+}
+
+static bool create_timer(rgt_session *session, int *code) {
+  if (session->cuda != NULL) return create_gpu_timer(session, code);
+  if (!session->options->timer_given) return create_cpu_timer(session, code);
+  *code = rgt_complain(RGT_WRONG_USE, session->options->command, "--timer is for GPUs; the CPU has the one clock");
   return false;
 }
 
@@ -81,7 +105,11 @@ static double gigabytes_per_second(const rgh_measurement *m, double us) {
   return (double)(m->cost.read_bytes + m->cost.write_bytes) * 1e-3 / us;
 }
 
-static void print_row(const rgt_column *columns, const rgh_row *row) {
+/* After the point: a GPU's times are short and steady. */
+static int digits_of(const rgh_run *run) { return run->gpu != NULL ? 2 : 1; }
+
+static void print_row(const rgh_run *run, const rgt_column *columns, const rgh_row *row) {
+  const int digits = digits_of(run);
   const rgh_measurement *m = &row->measurement;
   char cell[NUM_COLUMNS][CELL_BYTES];
   const char *cells[NUM_COLUMNS] = {row->item->op->name, row->item->name};
@@ -90,17 +118,20 @@ static void print_row(const rgt_column *columns, const rgh_row *row) {
            rgh_status_name(m->verdict.status), m->verdict.reason.text);
     return;
   }
-  snprintf(cell[LATENCY], CELL_BYTES, "%.1f", m->latency.us);
-  snprintf(cell[FLOOR], CELL_BYTES, "%.1f", m->floor.us);
-  snprintf(cell[RATIO], CELL_BYTES, "%.2f", m->ratio);
+  snprintf(cell[LATENCY], CELL_BYTES, "%.*f", digits, m->latency.us);
+  snprintf(cell[FLOOR], CELL_BYTES, "%.*f", digits, m->floor.us);
+  snprintf(cell[RATIO], CELL_BYTES, "%.*f", digits + 1, m->ratio);
   snprintf(cell[SPEED], CELL_BYTES, "%.1f", gigabytes_per_second(m, m->latency.us));
   snprintf(cell[FLOOR_SPEED], CELL_BYTES, "%.1f", gigabytes_per_second(m, m->floor.us));
   snprintf(cell[SPREAD], CELL_BYTES, "%.1f %%", 100 * m->latency.spread);
+  const bool impossible = rgh_below_roofline(run, m);
+  snprintf(cell[NOTE], CELL_BYTES, "%s", impossible ? "below the roofline" : "");
   for (int c = LATENCY; c < NUM_COLUMNS; c++) cells[c] = cell[c];
   rgt_table_row(columns, NUM_COLUMNS, cells);
 }
 
 static void print_summary(const rgh_run *run) {
+  const int digits = digits_of(run);
   rgh_summary summary[2 * RG_NUM_OPS];
   const int groups = rgh_summarise(run, summary);
   if (groups == 0) return;
@@ -114,10 +145,10 @@ static void print_summary(const rgh_run *run) {
     const rgh_summary *s = &summary[g];
     char cases[CELL_BYTES], latency[CELL_BYTES], floor[CELL_BYTES], ratio[CELL_BYTES], worst[CELL_BYTES];
     snprintf(cases, CELL_BYTES, "%d", s->cases);
-    snprintf(latency, CELL_BYTES, "%.1f", s->latency_us);
-    snprintf(floor, CELL_BYTES, "%.1f", s->floor_us);
-    snprintf(ratio, CELL_BYTES, "%.2f", s->ratio);
-    snprintf(worst, CELL_BYTES, "%.2f", s->worst_ratio);
+    snprintf(latency, CELL_BYTES, "%.*f", digits, s->latency_us);
+    snprintf(floor, CELL_BYTES, "%.*f", digits, s->floor_us);
+    snprintf(ratio, CELL_BYTES, "%.*f", digits + 1, s->ratio);
+    snprintf(worst, CELL_BYTES, "%.*f", digits + 1, s->worst_ratio);
     const char *cells[COLUMNS] = {s->op->name,  s->in_place ? "in place" : "-", cases, latency, floor, ratio, worst,
                                   s->worst_case};
     rgt_table_row(columns, COLUMNS, cells);
@@ -127,16 +158,16 @@ static void print_summary(const rgh_run *run) {
 int rgt_bench(int argc, char **argv, const char *const *full_argv) {
   rgt_options options;
   rgt_session session;
-  rgh_timer timer;
   int code;
   if (!rgt_options_parse(RGT_BENCH, "bench", help, argc, argv, &options, &code)) return code;
   options.argv = full_argv;
   if (!rgt_session_begin(&session, &options, &code)) return code;
-  if (!create_timer(&session, &timer, &code)) {
+  if (!create_timer(&session, &code)) {
     rgt_session_abandon(&session);
     return code;
   }
-  session.run.timer = &timer;
+  session.run.timer = &session.timer;
+  rgt_session_print_head(&session);
   print_protocol(&session.run);
   const rgt_column columns[NUM_COLUMNS] = {{"op", rgt_op_width(&session.run), false},
                                            {"case", rgt_case_width(&session.run), false},
@@ -145,7 +176,8 @@ int rgt_bench(int argc, char **argv, const char *const *full_argv) {
                                            {"ratio", 5, true},
                                            {"GB/s", 6, true},
                                            {"floor GB/s", 10, true},
-                                           {"spread", 7, true}};
+                                           {"spread", 7, true},
+                                           {"", 0, false}};
   putchar('\n');
   rgt_table_head(columns, NUM_COLUMNS);
   const rgt_progress progress = rgt_progress_begin(session.run.num_rows);
@@ -153,13 +185,11 @@ int rgt_bench(int argc, char **argv, const char *const *full_argv) {
     rgh_row *row = &session.rows[c];
     rgt_progress_case(&progress, c, row->item->op->name, row->item->name);
     if (!rgt_session_skips(&session, c)) {
-      rgh_bench_case(session.context, row->item, &timer, &session.run.options, &row->measurement);
+      rgh_bench_case(session.context, row->item, &session.timer, &session.run.options, &row->measurement);
     }
     rgt_progress_clear(&progress);
-    print_row(columns, row);
+    print_row(&session.run, columns, row);
   }
   print_summary(&session.run);
-  code = rgt_session_end(&session, rgh_record_json);
-  timer.destroy(&timer);
-  return code;
+  return rgt_session_end(&session, rgh_record_json);
 }

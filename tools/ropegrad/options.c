@@ -125,6 +125,13 @@ static bool read_protocol(rgt_options *o, const char *value, rgh_message *why) {
   return rgh_fail(why, "takes faithful or strict, not '%s'", value);
 }
 
+static bool read_timer(rgt_options *o, const char *value, rgh_message *why) {
+  o->timer_given = true;
+  o->events = strcmp(value, "events") == 0;
+  if (o->events || strcmp(value, "cupti") == 0) return true;
+  return rgh_fail(why, "takes cupti or events, not '%s'", value);
+}
+
 static bool read_warm(rgt_options *o, const char *value, rgh_message *why) {
   (void)value, (void)why;
   o->warm = true;
@@ -165,6 +172,7 @@ static const struct {
     {"seed", read_seed, required_argument, BOTH},
     {"repeat", read_repeat, required_argument, RGT_VERIFY},
     {"protocol", read_protocol, required_argument, RGT_BENCH},
+    {"timer", read_timer, required_argument, RGT_BENCH},
     {"warm", read_warm, no_argument, RGT_BENCH},
     {"budget", read_budget, required_argument, RGT_BENCH},
     {"json", read_json, required_argument, ALL},

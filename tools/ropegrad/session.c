@@ -53,6 +53,8 @@ static bool open_device(rgt_session *session, int *code) {
   }
   if (device.device_type == kDLCUDA) {
     snprintf(session->device, sizeof session->device, "cuda:%d", device.device_id);
+    session->device_index = device.device_id;
+    session->on_gpu = true;
   } else {
     snprintf(session->device, sizeof session->device, "cpu");
   }
@@ -61,18 +63,38 @@ static bool open_device(rgt_session *session, int *code) {
   return false;
 }
 
+/* The GPU's memory is taken once, for the largest case; one that has too little for that may still run the others. */
+static bool open_gpu(rgt_session *session, int *code) {
+  size_t pool_bytes = 0;
+  for (int c = 0; c < session->selection.num_cases; c++) {
+    if (session->selection.too_large[c]) continue;
+    const size_t bytes = rgh_bench_device_bytes(session->selection.cases[c]);
+    if (bytes > pool_bytes) pool_bytes = bytes;
+  }
+  const int threads = session->run.options.threads;
+  rgh_message why;
+  if (!rgh_cuda_open(&session->cuda, session->context, session->device_index, pool_bytes, threads, &why)) {
+    *code = rgt_complain(RGT_LACKING, session->options->command, "%s", why.text);
+    return false;
+  }
+  rgh_cuda_read_facts(session->cuda, &session->gpu);
+  session->run.gpu = &session->gpu;
+  session->run.options.device = rgh_cuda_device(session->cuda);
+  return true;
+}
+
 /* ---- begin and end ---- */
 
-static void print_head(const rgt_session *session) {
+void rgt_session_print_head(const rgt_session *session) {
   char version[128];
   rgh_version_text(version, sizeof version);
   const rgh_run *run = &session->run;
   printf("ropegrad %s: %s, suite %s, %d case%s\n", version, session->options->command, run->suite, run->num_rows,
          run->num_rows == 1 ? "" : "s");
-  printf("device %s%s%s%s, variant %s, %d thread%s, seed %llu\n", run->device,
-         session->machine.cpu_model[0] != '\0' ? " (" : "", session->machine.cpu_model,
-         session->machine.cpu_model[0] != '\0' ? ")" : "", run->variant, run->options.threads,
-         run->options.threads == 1 ? "" : "s", (unsigned long long)run->options.seed);
+  const char *model = run->gpu != NULL ? run->gpu->name : session->machine.cpu_model;
+  printf("device %s%s%s%s, variant %s, %d thread%s, seed %llu\n", run->device, model[0] != '\0' ? " (" : "", model,
+         model[0] != '\0' ? ")" : "", run->variant, run->options.threads, run->options.threads == 1 ? "" : "s",
+         (unsigned long long)run->options.seed);
   if (session->selection.left_out > 0) {
     printf("left out: %d case%s without an in-place mode\n", session->selection.left_out,
            session->selection.left_out == 1 ? "" : "s");
@@ -80,6 +102,8 @@ static void print_head(const rgt_session *session) {
 }
 
 void rgt_session_abandon(rgt_session *session) {
+  if (session->timer.destroy != NULL) session->timer.destroy(&session->timer);
+  rgh_cuda_close(session->cuda);
   rg_context_destroy(session->context);
   rgh_selection_free(&session->selection);
   free(session->rows);
@@ -121,7 +145,10 @@ bool rgt_session_begin(rgt_session *session, const rgt_options *options, int *co
       .rows = session->rows,
       .num_rows = session->selection.num_cases,
   };
-  print_head(session);
+  if (session->on_gpu && !open_gpu(session, code)) {
+    rgt_session_abandon(session);
+    return false;
+  }
   return true;
 }
 
@@ -149,6 +176,8 @@ int rgt_session_end(rgt_session *session, json_t *(*to_json)(const rgh_run *)) {
          rgh_count(&session->run, RGH_SKIP));
   int code = exit_code(session);
   if (session->options->json != NULL) {
+    /* Clocks and temperature as the work has left them. */
+    if (session->cuda != NULL) rgh_cuda_read_facts(session->cuda, &session->gpu);
     json_t *json = to_json(&session->run);
     rgh_message why;
     if (json == NULL) {

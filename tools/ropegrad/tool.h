@@ -2,6 +2,7 @@
 #ifndef ROPEGRAD_TOOLS_TOOL_H
 #define ROPEGRAD_TOOLS_TOOL_H
 
+#include "harness/cuda/cuda.h"
 #include "harness/message.h"
 #include "harness/record.h"
 #include "harness/select.h"
@@ -37,6 +38,7 @@ typedef struct rgt_options {
   int repeat;
   uint64_t seed;
   bool strict, warm;
+  bool timer_given, events; /* on a GPU: by CUDA events, and not by CUPTI */
   double budget_s;
   const char *json;        /* NULL: no file */
   const char *const *argv; /* of the whole program, for the record */
@@ -59,12 +61,20 @@ typedef struct rgt_session {
   rgh_machine machine;
   rg_context *context;
   char device[32]; /* "cpu", "cuda:0" */
+  bool on_gpu;
+  int device_index;
+  rgh_cuda *cuda; /* NULL: the device is the CPU */
+  rgh_gpu gpu;
+  rgh_timer timer; /* bench */
   rgh_row *rows;   /* one per case of the selection */
   rgh_run run;
 } rgt_session;
 
-/* Reads the suite, opens the device and prints the head of the table. *code as in rgt_options_parse. */
+/* Reads the suite and opens the device. *code as in rgt_options_parse. */
 bool rgt_session_begin(rgt_session *session, const rgt_options *options, int *code);
+
+/* Prints the head of the table, once nothing that was asked for is found to be missing any more. */
+void rgt_session_print_head(const rgt_session *session);
 
 /* Whether the case is larger than --max-bytes; its verdict then says that it was skipped. */
 bool rgt_session_skips(rgt_session *session, int index);

@@ -62,13 +62,17 @@ int rgt_verify(int argc, char **argv, const char *const *full_argv) {
                                            {"status", 6, false},
                                            {"used", 6, true},
                                            {"worst", 0, false}};
+  rgt_session_print_head(&session);
   putchar('\n');
   rgt_table_head(columns, NUM_COLUMNS);
   const rgt_progress progress = rgt_progress_begin(session.run.num_rows);
   for (int c = 0; c < session.run.num_rows; c++) {
     rgh_row *row = &session.rows[c];
-    const rgh_verify_options verify = {
-        .repeats = options.repeat, .seed = options.seed, .threads = session.run.options.threads};
+    const rgh_device *device = session.run.options.device;
+    const rgh_verify_options verify = {.repeats = options.repeat,
+                                       .seed = options.seed,
+                                       .threads = session.run.options.threads,
+                                       .memory = device != NULL ? device->memory : NULL};
     rgt_progress_case(&progress, c, row->item->op->name, row->item->name);
     if (!rgt_session_skips(&session, c)) {
       rgh_verify_case(session.context, row->item, &verify, &row->measurement.verdict);
