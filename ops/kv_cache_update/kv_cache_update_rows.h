@@ -34,8 +34,8 @@ static inline row_view view_rows(const rg_tensor *t) {
                     .element = element};
 }
 
-/* p moved by `bytes`, by number: what is empty or not given has no memory, and no offset may be added to a NULL pointer,
- * not even 0. */
+/* p moved by `bytes`, by number: what is empty or not given has no memory, and no offset may be added to a NULL
+ * pointer, not even 0. */
 RG_INLINE char *moved(char *p, int64_t bytes) { return (char *)((uintptr_t)p + (uintptr_t)bytes); }
 
 RG_INLINE char *row_at(const row_view *v, int64_t b, int64_t h, int64_t row) {
