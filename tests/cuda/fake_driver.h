@@ -1,4 +1,4 @@
-/* fake_driver.h: a CUDA driver in plain C, so that the host side of the CUDA backend is tested on machines without a GPU.
+/* fake_driver.h: a CUDA driver in plain C, so that the host side of the CUDA backend is tested where there is no GPU.
  * It is built as a libcuda.so.1 of its own and found before any other. It runs no kernels: it counts what it hands out,
  * remembers the last launch, and fails where it is told to. "Device" memory is ordinary memory. */
 #ifndef ROPEGRAD_TESTS_CUDA_FAKE_DRIVER_H
