@@ -1,18 +1,12 @@
 #include "harness/bench.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "harness/clock.h"
 #include "harness/statistics.h"
+#include "harness/sweep.h"
 
-enum {
-  FINALISTS = 2,        /* copies that go on from the sweep to be timed beside the operator */
-  MAX_SWEEP_ROUNDS = 9, /* odd, so that a median is a sample */
-};
-/* A copy whose best time is this much worse than the best copy's leaves the sweep. */
-static const double SWEEP_KEEPS = 1.25;
-/* Of the time budget. */
+/* Of the time budget, to find the fastest copies. */
 static const double SWEEP_SHARE = 0.25;
 
 /* One case being timed. */
@@ -29,7 +23,7 @@ typedef struct bench {
   int clock_mhz;   /* after the operator's last call, where strict asks for it */
   size_t shift[2]; /* of the floor's source and target */
   int copy;        /* the floor's copy that runs next */
-  int finalist[FINALISTS];
+  int finalist[RGH_MAX_FINALISTS];
   int num_finalists;
 } bench;
 
@@ -86,54 +80,21 @@ static bool time_copy(bench *b, int copy, double *us, rgh_message *why) {
   return b->timer->time(b->timer, call_copy, b, us, why);
 }
 
-/* ---- the sweep over the copies ---- */
-
-static double seconds_since(int64_t begin) { return (double)(rgh_now_ns() - begin) * 1e-9; }
-
-/* Names the finalists: the copies with the lowest medians of those that stayed to the end. */
-static void choose_finalists(bench *b, const double *median, const bool *out) {
-  for (b->num_finalists = 0; b->num_finalists < FINALISTS; b->num_finalists++) {
-    int best = -1;
-    for (int c = 0; c < b->floor.num_copies; c++) {
-      const bool chosen = b->num_finalists > 0 && b->finalist[0] == c;
-      if (!out[c] && !chosen && (best < 0 || median[c] < median[best])) best = c;
-    }
-    if (best < 0) return;
-    b->finalist[b->num_finalists] = best;
-  }
+static bool time_copy_of(void *argument, int copy, double *us, rgh_message *why) {
+  return time_copy(argument, copy, us, why);
 }
 
-static bool sweep(bench *b, rgh_message *why) {
-  double sample[RGH_MAX_FLOOR_COPIES][MAX_SWEEP_ROUNDS], best[RGH_MAX_FLOOR_COPIES], median[RGH_MAX_FLOOR_COPIES];
-  bool out[RGH_MAX_FLOOR_COPIES] = {false};
-  const double share = b->options->budget_s * SWEEP_SHARE;
-  const int64_t begin = rgh_now_ns();
-  int rounds = 0;
-  while (rounds < MAX_SWEEP_ROUNDS) {
-    double lowest = -1;
-    for (int c = 0; c < b->floor.num_copies; c++) {
-      if (out[c]) continue;
-      double us;
-      if (!time_copy(b, c, &us, why)) return false;
-      sample[c][rounds] = us;
-      best[c] = rounds == 0 || us < best[c] ? us : best[c];
-      if (lowest < 0 || best[c] < lowest) lowest = best[c];
-    }
-    rounds++;
-    for (int c = 0; c < b->floor.num_copies; c++) out[c] = out[c] || best[c] > SWEEP_KEEPS * lowest;
-    const double spent = seconds_since(begin);
-    if (share > 0 && (spent > 2 * share || (rounds >= 3 && spent > share))) break;
-  }
-  for (int c = 0; c < b->floor.num_copies; c++) median[c] = out[c] ? 0 : rgh_median(sample[c], rounds);
-  choose_finalists(b, median, out);
-  return true;
+static bool choose_finalists(bench *b, rgh_message *why) {
+  b->num_finalists = b->floor.finalists;
+  return rgh_sweep(b->floor.num_copies, b->options->budget_s * SWEEP_SHARE, time_copy_of, b, b->finalist,
+                   &b->num_finalists, why);
 }
 
 /* ---- the repetitions ---- */
 
 /* One sample of the operator and one of each finalist, close together because the speed of a shared machine drifts, and
  * in an order that turns because what runs first finds other caches and clocks than what runs second. */
-static bool time_round(bench *b, int turn, double *operator_us, double copy_us[FINALISTS], rgh_message *why) {
+static bool time_round(bench *b, int turn, double *operator_us, double copy_us[RGH_MAX_FINALISTS], rgh_message *why) {
   const int runners = 1 + b->num_finalists;
   for (int i = 0; i < runners; i++) {
     const int runner = (turn + i) % runners;
@@ -145,6 +106,8 @@ static bool time_round(bench *b, int turn, double *operator_us, double copy_us[F
   return true;
 }
 
+static double seconds_since(int64_t begin) { return (double)(rgh_now_ns() - begin) * 1e-9; }
+
 static int clamp(double value, int low, int high) { return value < low ? low : value > high ? high : (int)value; }
 
 /* How many calls the budget allows, from what one round takes. */
@@ -153,7 +116,7 @@ static bool choose_calls(bench *b, rgh_measurement *m, int64_t begin, rgh_messag
   m->timed_calls = RGH_TIMED_CALLS;
   if (b->options->budget_s <= 0) return true;
   const int64_t round_begin = rgh_now_ns();
-  double us, copy_us[FINALISTS];
+  double us, copy_us[RGH_MAX_FINALISTS];
   if (!time_round(b, 0, &us, copy_us, why)) return false;
   const double left_s = b->options->budget_s - seconds_since(begin);
   const double rounds = left_s / seconds_since(round_begin) / RGH_REPETITIONS;
@@ -177,11 +140,11 @@ static void finish_series(rgh_series *series, int timed_calls) {
 
 static bool repeat(bench *b, rgh_measurement *m) {
   rgh_message *why = &m->verdict.reason;
-  rgh_series floor[FINALISTS] = {0};
+  rgh_series floor[RGH_MAX_FINALISTS] = {0};
   const int checked = (int)(draw(b) % (uint64_t)(RGH_REPETITIONS * m->timed_calls));
   for (int r = 0; r < RGH_REPETITIONS; r++) {
     for (int i = -m->warmup_calls; i < m->timed_calls; i++) {
-      double us, copy_us[FINALISTS];
+      double us, copy_us[RGH_MAX_FINALISTS];
       if (!time_round(b, i + m->warmup_calls, &us, copy_us, why)) return false;
       if (i < 0) continue;
       m->latency.sample_us[r][i] = us;
@@ -209,7 +172,7 @@ static bool measure(bench *b, rgh_measurement *m) {
   rgh_message *why = &m->verdict.reason;
   const int64_t begin = rgh_now_ns();
   m->floor_copies_tried = b->floor.num_copies;
-  if (sweep(b, why) && choose_calls(b, m, begin, why) && repeat(b, m)) return true;
+  if (choose_finalists(b, why) && choose_calls(b, m, begin, why) && repeat(b, m)) return true;
   m->verdict.status = RGH_FAIL;
   return false;
 }
@@ -228,6 +191,10 @@ static bool create(bench *b, rgh_measurement *m) {
     return rgh_fail(why, "%s", rg_last_error(b->context));
   }
   b->item->op->cost(&problem, &m->cost);
+  if (b->device->memory != NULL && m->cost.read_bytes + m->cost.write_bytes == 0) {
+    /* Still a pass: a GPU is given no work at all then. */
+    return rgh_fail(why, "it moves no bytes, so that there is nothing to time");
+  }
   const rgh_floor_bytes bytes = {m->cost.read_bytes, m->cost.write_bytes, RGH_MOVE_RANGE_BYTES};
   if (!b->device->create_floor(b->device, &b->floor, &bytes, o->threads, why)) {
     m->verdict.status = RGH_SKIP;

@@ -19,7 +19,8 @@ static void destroy(rgh_floor *floor) {
 }
 
 bool rgh_floor_create_cpu(rgh_floor *floor, const rgh_floor_bytes *bytes, int threads, rgh_message *why) {
-  *floor = (rgh_floor){.run = run};
+  /* More would take the time of many calls of the operator. */
+  *floor = (rgh_floor){.run = run, .finalists = 2};
   rgh_cpu_floor *cpu = malloc(sizeof *cpu);
   if (cpu == NULL) return rgh_fail(why, "no memory");
   if (!rgh_cpu_floor_create(cpu, bytes->read, bytes->write, bytes->slack, threads, why)) {

@@ -9,10 +9,12 @@
 
 #include "harness/message.h"
 
+enum { RGH_MAX_FINALISTS = 4 };
 enum { RGH_MAX_FLOOR_COPIES = 160, RGH_FLOOR_NAME_BYTES = 64 };
 
 typedef struct rgh_floor {
   int num_copies;
+  int finalists; /* how many of the fastest are worth timing beside the operator; at most RGH_MAX_FINALISTS */
   char name[RGH_MAX_FLOOR_COPIES][RGH_FLOOR_NAME_BYTES]; /* "avx512, streaming, 4 streams, 2 threads" */
   void *state;
   /* Runs copy number `copy` once, from source_shift bytes into the source to target_shift bytes into the target: multiples

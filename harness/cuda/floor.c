@@ -10,12 +10,12 @@
 /* floor.cu's device code, embedded by the build. */
 extern const unsigned char rgh_floor_image[];
 
-static const int word_bytes[] = {16, 8}, pieces[] = {1, 2, 4, 8}, block_threads[] = {64, 128, 256, 512};
-static const char *const hints[] = {"kept", "streamed"};
-enum { WORDS = 2, PIECES = 4, HINTS = 2, THREADS = 4 };
+static const int word_bytes[] = {16, 8}, pieces[] = {1, 2, 4, 8}, block_threads[] = {128, 256, 512};
+static const char *const hints[] = {"kept", "streamed", "wide"};
+enum { WORDS = 2, PIECES = 4, HINTS = 3, THREADS = 3, MAPPINGS = 2 };
 
-/* A block waits for its slowest load, so beyond this many words a thread's fetching one word is never the fastest. */
-enum { MAX_BLOCKS = 1 << 22, RESIDENT_THREADS = 2048, RESIDENT_BLOCKS = 32, REGISTERS = 65536 };
+/* The kernels count words in 32 bits; the rest of the range is room for the last chunk to reach beyond the end. */
+static const int64_t MAX_WORDS = INT64_C(1) << 31;
 
 typedef struct cuda_copy {
   CUfunction kernel;
@@ -32,16 +32,15 @@ typedef struct cuda_floor {
 
 static rgh_floor_params params_of(const cuda_floor *floor, const cuda_copy *copy) {
   const int64_t reads = floor->bytes.read / copy->word, writes = floor->bytes.write / copy->word;
-  const int64_t longer = reads >= writes ? reads : writes, shorter = reads >= writes ? writes : reads;
-  const int64_t chunk = (int64_t)copy->threads * copy->piece;
-  const int64_t chunks = longer > 0 ? (longer + chunk - 1) / chunk : 1;
-  return (rgh_floor_params){.long_words = longer,
-                            .short_share = shorter / chunks,
-                            .short_rest = shorter % chunks,
-                            .chunks = chunks,
-                            .read_tail = (int)(floor->bytes.read % copy->word),
-                            .write_tail = (int)(floor->bytes.write % copy->word),
-                            .never = 0x5EEDF00D};
+  const int64_t shorter = reads >= writes ? writes : reads, chunks = copy->blocks;
+  return (rgh_floor_params){
+      .reads = (unsigned)reads,
+      .writes = (unsigned)writes,
+      .short_share = (unsigned)(shorter / chunks),
+      .short_rest = (unsigned)(shorter % chunks),
+      .never = 0x5EEDF00D,
+      .tails = (unsigned)(floor->bytes.read % copy->word + 256 * (floor->bytes.write % copy->word)),
+  };
 }
 
 static bool launch(const rgh_cuda *cuda, CUfunction kernel, unsigned blocks, int threads, void **arguments,
@@ -57,14 +56,30 @@ static bool launch(const rgh_cuda *cuda, CUfunction kernel, unsigned blocks, int
                        why);
 }
 
-static bool run(rgh_floor *made, int number, size_t source_shift, size_t target_shift, rgh_message *why) {
+static bool run_as(rgh_floor *made, int number, size_t source_shift, size_t target_shift, bool all, rgh_message *why) {
   const cuda_floor *floor = made->state;
   const cuda_copy *copy = &floor->copy[number];
   rgh_floor_params params = params_of(floor, copy);
   params.source = floor->source + source_shift;
   params.target = floor->target + target_shift;
   params.seen = (unsigned *)floor->seen;
+  params.all = all;
   return launch(floor->cuda, copy->kernel, copy->blocks, copy->threads, (void *[]){&params}, why);
+}
+
+static bool run(rgh_floor *made, int number, size_t source_shift, size_t target_shift, rgh_message *why) {
+  return run_as(made, number, source_shift, target_shift, false, why);
+}
+
+bool rgh_cuda_floor_observe(rgh_floor *made, int number, size_t source_shift, size_t target_shift, unsigned *seen,
+                            unsigned char **source, unsigned char **target, rgh_message *why) {
+  const cuda_floor *floor = made->state;
+  rgh_memory *memory = &floor->cuda->memory;
+  if (source != NULL) *source = floor->source + source_shift;
+  if (target != NULL) *target = floor->target + target_shift;
+  return memory->set(memory, floor->seen, 0, sizeof *seen, why) &&
+         run_as(made, number, source_shift, target_shift, true, why) &&
+         memory->download(memory, (unsigned char *)seen, floor->seen, sizeof *seen, why);
 }
 
 static void destroy(rgh_floor *made) {
@@ -87,56 +102,41 @@ static bool find_kernel(const cuda_floor *floor, const char *name, CUfunction *k
   return rgh_cuda_good(floor->cuda, result, name, why);
 }
 
-static void add_copy(rgh_floor *made, cuda_copy copy, const char *hint, bool persistent) {
+/* One kernel, in blocks of every size. */
+static bool add_kernel(rgh_floor *made, int word, int piece, const char *hint, bool spread, rgh_message *why) {
   cuda_floor *floor = made->state;
-  if (made->num_copies == RGH_MAX_FLOOR_COPIES) return;
-  snprintf(made->name[made->num_copies], RGH_FLOOR_NAME_BYTES, "%d bytes x %d, %s, %d threads, %s", copy.word,
-           copy.piece, hint, copy.threads, persistent ? "persistent" : "one-shot");
-  floor->copy[made->num_copies++] = copy;
-}
-
-/* A block for every chunk, and, where those are more than the GPU holds at a time, as many blocks as it holds, which go
- * round. */
-static void add_grids(rgh_floor *made, cuda_copy copy, const char *hint) {
-  const cuda_floor *floor = made->state;
-  int registers = 32;
-  floor->cuda->driver->cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, copy.kernel);
-  const int by_registers = REGISTERS / (registers * copy.threads);
-  int resident = RESIDENT_THREADS / copy.threads;
-  if (by_registers < resident) resident = by_registers;
-  if (resident > RESIDENT_BLOCKS) resident = RESIDENT_BLOCKS;
-  const int64_t held = (int64_t)resident * floor->cuda->multiprocessors;
-  const int64_t chunks = params_of(floor, &copy).chunks;
-  if (chunks <= MAX_BLOCKS) {
-    copy.blocks = (unsigned)chunks;
-    add_copy(made, copy, hint, false);
+  const int64_t reads = floor->bytes.read / word, writes = floor->bytes.write / word;
+  if (reads > MAX_WORDS || writes > MAX_WORDS) return true;
+  const int64_t longer = reads >= writes ? reads : writes;
+  const char *mapping = !spread ? "front" : reads >= writes ? "spread_writes" : "spread_reads";
+  char name[64];
+  cuda_copy copy = {.word = word, .piece = piece};
+  snprintf(name, sizeof name, "floor_copy_%d_%d_%s_%s", word, piece, hint, mapping);
+  if (!find_kernel(floor, name, &copy.kernel, why)) return false;
+  for (int t = 0; t < THREADS; t++) {
+    const int64_t chunk = (int64_t)block_threads[t] * piece;
+    copy.threads = block_threads[t];
+    copy.blocks = longer > chunk ? (unsigned)((longer + chunk - 1) / chunk) : 1;
+    snprintf(made->name[made->num_copies], RGH_FLOOR_NAME_BYTES, "%d bytes x %d, %s, %s, %d threads", word, piece, hint,
+             spread ? "spread" : "front", copy.threads);
+    floor->copy[made->num_copies++] = copy;
   }
-  if (chunks > held) {
-    copy.blocks = (unsigned)held;
-    add_copy(made, copy, hint, true);
-  }
+  return true;
 }
 
 static bool add_copies(rgh_floor *made, rgh_message *why) {
-  const cuda_floor *floor = made->state;
   for (int w = 0; w < WORDS; w++) {
-    /* As params_of decides it. */
-    const bool reads_more = floor->bytes.read / word_bytes[w] >= floor->bytes.write / word_bytes[w];
     for (int p = 0; p < PIECES; p++) {
       for (int h = 0; h < HINTS; h++) {
-        char name[64];
-        cuda_copy copy = {.word = word_bytes[w], .piece = pieces[p]};
-        snprintf(name, sizeof name, "floor_copy_%d_%d_%s_%s", copy.word, copy.piece, hints[h],
-                 reads_more ? "reads" : "writes");
-        if (!find_kernel(floor, name, &copy.kernel, why)) return false;
-        for (int t = 0; t < THREADS; t++) {
-          copy.threads = block_threads[t];
-          add_grids(made, copy, hints[h]);
+        for (int spread = 0; spread < MAPPINGS; spread++) {
+          if (!add_kernel(made, word_bytes[w], pieces[p], hints[h], spread, why)) return false;
         }
       }
     }
   }
-  return true;
+  if (made->num_copies > 0) return true;
+  return rgh_fail(why, "the case moves more than the plain copies can count: %lld words of 16 bytes",
+                  (long long)MAX_WORDS);
 }
 
 static bool fill_random(const cuda_floor *floor, unsigned char *at, int64_t bytes, uint64_t seed, rgh_message *why) {
@@ -164,7 +164,7 @@ static bool load_copies(rgh_cuda *cuda, rgh_message *why) {
 bool rgh_cuda_floor_create(const rgh_device *device, rgh_floor *made, const rgh_floor_bytes *bytes, int threads,
                            rgh_message *why) {
   (void)threads;
-  *made = (rgh_floor){.run = run};
+  *made = (rgh_floor){.run = run, .finalists = RGH_MAX_FINALISTS};
   cuda_floor *floor = calloc(1, sizeof *floor);
   if (floor == NULL) return rgh_fail(why, "no memory");
   *floor = (cuda_floor){.cuda = device->state, .bytes = *bytes};

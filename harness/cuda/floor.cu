@@ -1,15 +1,35 @@
 /* The plain copies that the floor is measured with on a GPU: vector loads and stores of every byte of a source and a
- * target, without arithmetic but the XOR by which each load must be waited for. */
+ * target, without arithmetic but the XOR by which each load must be waited for.
+ *
+ * Small cases are over in the time of a few instruction fetches from memory, so these kernels are short: 32-bit places,
+ * one path for whole and for partial chunks,
+ * and a block for every chunk: grids of as many blocks as the GPU holds, which go round, were tried and were never faster. */
 #include "harness/cuda/floor_params.h"
 
 namespace {
 
-/* How a word goes over the memory system: kept as usual, or marked as not to be used again. */
-enum hint { KEPT, STREAMED };
+/* How a word goes over the memory system: kept in the caches as usual; marked as not to be used again; or fetched
+ * into the L2 together with the rest of its 256 bytes. */
+enum hint { KEPT, STREAMED, WIDE };
 
-template <hint H, typename word>
-__device__ __forceinline__ word load(const word *at) {
-  return H == STREAMED ? __ldcs(at) : __ldg(at);
+template <hint H>
+__device__ __forceinline__ uint4 load(const uint4 *at) {
+  if (H == STREAMED) return __ldcs(at);
+  if (H == KEPT) return __ldg(at);
+  uint4 v;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(at));
+  return v;
+}
+
+template <hint H>
+__device__ __forceinline__ uint2 load(const uint2 *at) {
+  if (H == STREAMED) return __ldcs(at);
+  if (H == KEPT) return __ldg(at);
+  uint2 v;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(at));
+  return v;
 }
 
 template <hint H, typename word>
@@ -24,94 +44,79 @@ __device__ __forceinline__ void store(word *at, word value) {
 __device__ __forceinline__ unsigned fold(uint2 a) { return a.x ^ a.y; }
 __device__ __forceinline__ unsigned fold(uint4 a) { return a.x ^ a.y ^ a.z ^ a.w; }
 
-/* Word number `first + p * blockDim.x` of `words`, for every piece p. */
-template <hint H, int PIECES, typename word>
-__device__ __forceinline__ void load_pieces(const word *source, long long first, long long words,
-                                            word (&value)[PIECES]) {
-  if (first - threadIdx.x + (long long)blockDim.x * PIECES <= words) {
-#pragma unroll
-    for (int p = 0; p < PIECES; ++p) value[p] = load<H>(source + first + p * blockDim.x);
-  } else {
-#pragma unroll
-    for (int p = 0; p < PIECES; ++p) {
-      const long long i = first + p * blockDim.x;
-      value[p] = word{};
-      if (i < words) value[p] = load<H>(source + i);
-    }
-  }
+/* Which words a chunk has: as the longer side has them, or its equal share of the shorter side. */
+enum side { LONGER, SHORTER };
+
+struct range {
+  unsigned first; /* of this thread; the next is blockDim.x further */
+  unsigned end;   /* of the words that there are */
+};
+
+template <side S, int PIECES>
+__device__ __forceinline__ range range_of(const rgh_floor_params &params, unsigned chunk, unsigned words) {
+  if (S == LONGER) return {chunk * (blockDim.x * PIECES) + threadIdx.x, words};
+  const unsigned begin = chunk * params.short_share + min(chunk, params.short_rest);
+  return {begin + threadIdx.x, begin + params.short_share + (chunk < params.short_rest)};
 }
 
-template <hint H, int PIECES, typename word>
-__device__ __forceinline__ void store_pieces(word *target, long long first, long long words,
-                                             const word (&value)[PIECES]) {
-  if (first - threadIdx.x + (long long)blockDim.x * PIECES <= words) {
-#pragma unroll
-    for (int p = 0; p < PIECES; ++p) store<H>(target + first + p * blockDim.x, value[p]);
-  } else {
-#pragma unroll
-    for (int p = 0; p < PIECES; ++p) {
-      const long long i = first + p * blockDim.x;
-      if (i < words) store<H>(target + i, value[p]);
-    }
-  }
-}
-
-template <typename word, int PIECES, hint H, bool READS_MORE>
+template <typename word, int PIECES, hint H, side READS, side WRITES>
 __device__ __forceinline__ void copy(const rgh_floor_params &params) {
   const word *source = (const word *)params.source;
   word *target = (word *)params.target;
-  for (long long chunk = blockIdx.x; chunk < params.chunks; chunk += gridDim.x) {
-    const long long first = chunk * (blockDim.x * PIECES) + threadIdx.x;
-    const long long share = params.short_share + (chunk < params.short_rest);
-    const long long begin = chunk * params.short_share + min(chunk, params.short_rest);
-    word value[PIECES];
-    if (READS_MORE) {
-      load_pieces<H>(source, first, params.long_words, value);
-      store_pieces<H>(target, begin + threadIdx.x, begin + share, value);
-    } else {
-      load_pieces<H>(source, begin + threadIdx.x, begin + share, value);
-      store_pieces<H>(target, first, params.long_words, value);
-    }
-    unsigned seen = 0;
+  const unsigned chunk = blockIdx.x;
+  word value[PIECES];
+  const range read = range_of<READS, PIECES>(params, chunk, params.reads);
 #pragma unroll
-    for (int p = 0; p < PIECES; ++p) seen ^= fold(value[p]);
-    if (seen == params.never || params.all) atomicXor(params.seen, seen);
+  for (int p = 0; p < PIECES; ++p) {
+    const unsigned i = read.first + p * blockDim.x;
+    value[p] = word{};
+    if (i < read.end) value[p] = load<H>(&source[i]);
   }
-  if (blockIdx.x != 0) return;
-  const long long words = params.long_words, others = params.chunks * params.short_share + params.short_rest;
-  if (threadIdx.x < params.read_tail) {
-    const unsigned char byte = params.source[(READS_MORE ? words : others) * sizeof(word) + threadIdx.x];
-    if (byte == params.never) *params.seen = byte;
+  const range write = range_of<WRITES, PIECES>(params, chunk, params.writes);
+#pragma unroll
+  for (int p = 0; p < PIECES; ++p) {
+    const unsigned i = write.first + p * blockDim.x;
+    if (i < write.end) store<H>(&target[i], value[p]);
   }
-  if (threadIdx.x < params.write_tail) {
-    params.target[(READS_MORE ? others : words) * sizeof(word) + threadIdx.x] = (unsigned char)params.never;
+  unsigned seen = 0;
+#pragma unroll
+  for (int p = 0; p < PIECES; ++p) seen ^= fold(value[p]);
+  if (seen == params.never || params.all) atomicXor(params.seen, seen);
+  if (params.tails == 0 || chunk != 0) return;
+  if (threadIdx.x < params.tails % 256) {
+    const unsigned byte = params.source[params.reads * sizeof(word) + threadIdx.x];
+    if (byte == params.never) atomicXor(params.seen, byte);
+  }
+  if (threadIdx.x < params.tails / 256) {
+    params.target[params.writes * sizeof(word) + threadIdx.x] = (unsigned char)params.never;
   }
 }
 
 }  // namespace
 
-/* The host builds these names too: floor_copy_<word bytes>_<pieces>_<hint>_<longer side>. */
-#define COPY(bytes, word, pieces, hint_name, HINT)                                 \
-  extern "C" __global__ void floor_copy_##bytes##_##pieces##_##hint_name##_reads(  \
-      const __grid_constant__ rgh_floor_params params) {                           \
-    copy<word, pieces, HINT, true>(params);                                        \
-  }                                                                                \
-  extern "C" __global__ void floor_copy_##bytes##_##pieces##_##hint_name##_writes( \
-      const __grid_constant__ rgh_floor_params params) {                           \
-    copy<word, pieces, HINT, false>(params);                                       \
+/* The host builds these names too: floor_copy_<word bytes>_<pieces>_<hint>_<how the shorter side is dealt out>. */
+#define COPY(bytes, word, pieces, hint_name, HINT, mapping, READS, WRITES)            \
+  extern "C" __global__ void floor_copy_##bytes##_##pieces##_##hint_name##_##mapping( \
+      const __grid_constant__ rgh_floor_params params) {                              \
+    copy<word, pieces, HINT, READS, WRITES>(params);                                  \
   }
-#define COPIES(bytes, word, pieces)     \
-  COPY(bytes, word, pieces, kept, KEPT) \
-  COPY(bytes, word, pieces, streamed, STREAMED)
+#define MAPPINGS(bytes, word, pieces, hint_name, HINT)                       \
+  COPY(bytes, word, pieces, hint_name, HINT, front, LONGER, LONGER)          \
+  COPY(bytes, word, pieces, hint_name, HINT, spread_writes, LONGER, SHORTER) \
+  COPY(bytes, word, pieces, hint_name, HINT, spread_reads, SHORTER, LONGER)
+#define HINTS(bytes, word, pieces)                  \
+  MAPPINGS(bytes, word, pieces, kept, KEPT)         \
+  MAPPINGS(bytes, word, pieces, streamed, STREAMED) \
+  MAPPINGS(bytes, word, pieces, wide, WIDE)
 
-COPIES(16, uint4, 1)
-COPIES(16, uint4, 2)
-COPIES(16, uint4, 4)
-COPIES(16, uint4, 8)
-COPIES(8, uint2, 1)
-COPIES(8, uint2, 2)
-COPIES(8, uint2, 4)
-COPIES(8, uint2, 8)
+HINTS(16, uint4, 1)
+HINTS(16, uint4, 2)
+HINTS(16, uint4, 4)
+HINTS(16, uint4, 8)
+HINTS(8, uint2, 1)
+HINTS(8, uint2, 2)
+HINTS(8, uint2, 4)
+HINTS(8, uint2, 8)
 
 /* Fills memory with random bits: what is copied must be as hard to move as real data is. */
 extern "C" __global__ void floor_fill(unsigned long long *at, long long words, unsigned long long seed) {

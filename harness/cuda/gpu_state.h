@@ -52,5 +52,9 @@ bool rgh_cuda_flush_run(const rgh_cuda_flush *flush, rgh_message *why);
 /* floor.c */
 bool rgh_cuda_floor_create(const rgh_device *device, rgh_floor *floor, const rgh_floor_bytes *bytes, int threads,
                            rgh_message *why);
+/* For tests: runs a copy and waits. *seen becomes the XOR of all 32-bit words that it read, whole words of the copy's
+ * width alone. `source` and `target`, if not NULL, become where it read and wrote. */
+bool rgh_cuda_floor_observe(rgh_floor *floor, int copy, size_t source_shift, size_t target_shift, unsigned *seen,
+                            unsigned char **source, unsigned char **target, rgh_message *why);
 
 #endif /* ROPEGRAD_HARNESS_CUDA_GPU_STATE_H */

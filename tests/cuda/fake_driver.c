@@ -212,10 +212,19 @@ EXPORT CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, 
 
 EXPORT CUresult CUDAAPI cuLibraryUnload(CUlibrary library) { return CUDA_SUCCESS; }
 
+static const char *kept_name(const char *name) {
+  static char names[512][64];
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+    if (names[i][0] == '\0') strncpy(names[i], name, sizeof names[i] - 1);
+    if (strcmp(names[i], name) == 0) return names[i];
+  }
+  return NULL;
+}
+
 EXPORT CUresult CUDAAPI cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name) {
   MAY_FAIL();
-  *kernel = (CUkernel)(uintptr_t)name;
-  return CUDA_SUCCESS;
+  *kernel = (CUkernel)(uintptr_t)kept_name(name);
+  return *kernel != NULL ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 EXPORT CUresult CUDAAPI cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
@@ -281,8 +290,24 @@ EXPORT CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph g
 EXPORT CUresult CUDAAPI cuGraphLaunch(CUgraphExec exec, CUstream stream) { return CUDA_ERROR_NOT_SUPPORTED; }
 EXPORT CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec exec) { return CUDA_ERROR_NOT_SUPPORTED; }
 EXPORT CUresult CUDAAPI cuGraphDestroy(CUgraph graph) { return CUDA_ERROR_NOT_SUPPORTED; }
-EXPORT CUresult CUDAAPI cuEventCreate(CUevent *event, unsigned flags) { return CUDA_ERROR_NOT_SUPPORTED; }
-EXPORT CUresult CUDAAPI cuEventDestroy(CUevent event) { return CUDA_ERROR_NOT_SUPPORTED; }
-EXPORT CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) { return CUDA_ERROR_NOT_SUPPORTED; }
-EXPORT CUresult CUDAAPI cuEventSynchronize(CUevent event) { return CUDA_ERROR_NOT_SUPPORTED; }
-EXPORT CUresult CUDAAPI cuEventElapsedTime(float *ms, CUevent begin, CUevent end) { return CUDA_ERROR_NOT_SUPPORTED; }
+EXPORT CUresult CUDAAPI cuEventCreate(CUevent *event, unsigned flags) {
+  MAY_FAIL();
+  *event = (CUevent)malloc(1);
+  if (*event == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+  state.allocations++;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult CUDAAPI cuEventDestroy(CUevent event) {
+  state.allocations--;
+  free(event);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) { return CUDA_SUCCESS; }
+EXPORT CUresult CUDAAPI cuEventSynchronize(CUevent event) { return CUDA_SUCCESS; }
+EXPORT CUresult CUDAAPI cuEventElapsedTime(float *ms, CUevent begin, CUevent end) {
+  MAY_FAIL();
+  *ms = FAKE_ELAPSED_MS;
+  return CUDA_SUCCESS;
+}

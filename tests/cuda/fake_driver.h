@@ -9,6 +9,9 @@
 
 enum { FAKE_DEVICES = 2 };
 
+/* Between any two events. */
+#define FAKE_ELAPSED_MS 0.5f
+
 typedef struct fake_driver {
   /* What is out: all 0 once every context is gone. */
   int retained[FAKE_DEVICES]; /* primary contexts */
