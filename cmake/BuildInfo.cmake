@@ -1,8 +1,8 @@
 # Writes OUTPUT, a header that says what is being built: run as a script at every build, because a commit can change
 # without anything being configured again. The file is touched only when its contents change.
 #
-# A copied tree without its git folder cannot say which commit it is: -D ROPEGRAD_COMMIT=SHA and -D ROPEGRAD_DIRTY=0|1 say
-# it, or, at build time, environment variables of the same names, which come first. Then git is not asked.
+# A copied tree without its git folder cannot say which commit it is: -D ROPEGRAD_COMMIT=SHA and -D ROPEGRAD_DIRTY=0|1
+# say it, or, at build time, environment variables of the same names, which come first. Then git is not asked.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(ROPEGRAD_COMMIT "" CACHE STRING "Commit that is being built; empty: ask git")
   set(ROPEGRAD_DIRTY "" CACHE STRING "With ROPEGRAD_COMMIT: 1 if the sources differ from it, 0 if not")

@@ -21,9 +21,9 @@ typedef struct rgh_activity_mark {
   uint32_t value;
 } rgh_activity_mark;
 
-/* The time from the begin of the first activity after the mark to the end of the last one. The list may be in any order;
- * what began before the mark does not count. False when the mark is missing or there twice, when nothing came after it,
- * when something that began before the mark's end ended after it, or when a record has no times. */
+/* The time from the begin of the first activity after the mark to the end of the last one. The list may be in any
+ * order; what began before the mark does not count. False when the mark is missing or there twice, when nothing came
+ * after it, when something that began before the mark's end ended after it, or when a record has no times. */
 bool rgh_activity_span(const rgh_activity *list, int count, rgh_activity_mark mark, double *us, rgh_message *why);
 
 #endif /* ROPEGRAD_HARNESS_ACTIVITY_H */

@@ -51,8 +51,8 @@ static bool call_copy(void *argument, rgh_message *why) {
   return b->floor.run(&b->floor, b->copy, b->shift[0], b->shift[1], why);
 }
 
-/* Once the call's time has been taken: errors that only the device could see, and, strict, bytes that it had no business
- * with. */
+/* Once the call's time has been taken: errors that only the device could see, and, strict, bytes that it had no
+ * business with. */
 static bool check_call(bench *b, rgh_message *why) {
   if (b->options->strict && b->device->clock_mhz != NULL) b->clock_mhz = b->device->clock_mhz(b->device);
   if (rg_context_check(b->context) != RG_OK) return rgh_fail(why, "%s", rg_last_error(b->context));

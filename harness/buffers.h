@@ -90,8 +90,8 @@ void rgh_buffers_hash_outputs(const rgh_buffers *buffers, uint64_t hash[RG_MAX_T
  * context's last error says why. */
 rg_status rgh_buffers_resolve(const rgh_buffers *buffers, rg_context *context, rg_problem *problem);
 
-/* The place in the kept copy, where an in-place run has overwritten the input, of `data` as rgh_buffers_resolve gives it:
- * what the reference must read. Elsewhere `data` itself. */
+/* The place in the kept copy, where an in-place run has overwritten the input, of `data` as rgh_buffers_resolve gives
+ * it: what the reference must read. Elsewhere `data` itself. */
 void *rgh_buffers_pristine(const rgh_buffers *buffers, int tensor, void *data);
 
 /* Bytes of the device's memory that rgh_buffers_create_on takes for the case. */

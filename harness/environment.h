@@ -8,7 +8,8 @@
 #include "harness/gpu.h"
 #include "harness/machine.h"
 
-/* The `environment` of a record. The caller owns the result; NULL: no memory. `gpu` may be NULL; argv ends with NULL. */
+/* The `environment` of a record. The caller owns the result; NULL: no memory. `gpu` may be NULL; argv ends with
+ * NULL. */
 json_t *rgh_environment_json(const rgh_machine *machine, const rgh_gpu *gpu, const char *const *argv, int threads);
 
 /* Its `gpu`: null for NULL. */

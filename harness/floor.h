@@ -17,8 +17,8 @@ typedef struct rgh_floor {
   int finalists; /* how many of the fastest are worth timing beside the operator; at most RGH_MAX_FINALISTS */
   char name[RGH_MAX_FLOOR_COPIES][RGH_FLOOR_NAME_BYTES]; /* "avx512, streaming, 4 streams, 2 threads" */
   void *state;
-  /* Runs copy number `copy` once, from source_shift bytes into the source to target_shift bytes into the target: multiples
-   * of 256 and at most the slack that the floor was made with. */
+  /* Runs copy number `copy` once, from source_shift bytes into the source to target_shift bytes into the target:
+   * multiples of 256 and at most the slack that the floor was made with. */
   bool (*run)(struct rgh_floor *floor, int copy, size_t source_shift, size_t target_shift, rgh_message *why);
   void (*destroy)(struct rgh_floor *floor); /* NULL: nothing was made */
 } rgh_floor;

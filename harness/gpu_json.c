@@ -4,7 +4,8 @@
 #include "harness/environment.h"
 #include "ropegrad/ropegrad_dev.h"
 
-/* The device code of every operator as this build embeds it, by digest (XXH3, 128 bits): which kernels a record is of. */
+/* The device code of every operator as this build embeds it, by digest (XXH3, 128 bits), so that a record says which
+ * kernels it is of. */
 static json_t *images_json(void) {
   json_t *images = json_object();
   for (int id = 0; id < RG_NUM_OPS; id++) {

@@ -174,7 +174,8 @@ rg_status rgh_verify_run(rg_context *context, const rgh_buffers *buffers, const 
   return status == RG_OK ? rg_context_check(context) : status;
 }
 
-/* Every run must leave the same bits, and the outputs of the last one are fetched. Returns false with *why or with *call other than RG_OK. */
+/* Every run must leave the same bits, and the outputs of the last one are fetched. Returns false with *why or with
+ * *call other than RG_OK. */
 static bool run_repeatedly(rg_context *context, rgh_buffers *buffers, const rgh_verify_options *options,
                            rg_status *call, rgh_message *why) {
   uint64_t first[RG_MAX_TENSORS], again[RG_MAX_TENSORS];

@@ -33,9 +33,9 @@ void rgh_verify_case(rg_context *context, const rgh_case *item, const rgh_verify
  * see, by rg_context_check. */
 rg_status rgh_verify_run(rg_context *context, const rgh_buffers *buffers, const char *variant);
 
-/* Judges outputs that a call has already left in `buffers`, and that have been fetched: guards, gaps and every element (not purity, which takes a
- * digest from before the call). The call must have been prepared by rgh_buffers_prepare. False: *why says what broke.
- */
+/* Judges outputs that a call has already left in `buffers`, and that have been fetched: guards, gaps and every element
+ * (not purity, which takes a digest from before the call). The call must have been prepared by rgh_buffers_prepare.
+ * False: *why says what broke. / */
 bool rgh_verify_outputs(rg_context *context, const rgh_buffers *buffers, rgh_comparison *worst, rgh_message *why);
 
 #endif /* ROPEGRAD_HARNESS_VERIFY_H */

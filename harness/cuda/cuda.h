@@ -11,8 +11,8 @@ typedef struct rgh_cuda rgh_cuda;
 
 /* Opens the device of a CUDA context for verifying and timing: a stream, which the context is given, and page-locked
  * memory to pass bytes through. pool_bytes (0: none) of the GPU's memory are taken once, and tensors placed there, so
- * that no case spends its time on allocations; what does not fit is allocated by itself. `threads` of the host copy into
- * and out of the page-locked memory. The context must outlive it and must not be given another stream. */
+ * that no case spends its time on allocations; what does not fit is allocated by itself. `threads` of the host copy
+ * into and out of the page-locked memory. The context must outlive it and must not be given another stream. */
 bool rgh_cuda_open(rgh_cuda **cuda, rg_context *context, int device, size_t pool_bytes, int threads, rgh_message *why);
 void rgh_cuda_close(rgh_cuda *cuda); /* NULL is allowed */
 

@@ -1,4 +1,5 @@
-/* The GPU's memory: places in the pool, and copies by way of page-locked memory, which alone go at the speed of the bus. */
+/* The GPU's memory: places in the pool, and copies by way of page-locked memory, which alone go at the speed of the
+ * bus. */
 #include <stdint.h>
 #include <string.h>
 
