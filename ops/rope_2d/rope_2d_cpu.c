@@ -19,23 +19,17 @@ typedef struct row_pointers {
   rg_real *grad_idx_theta;
 } row_pointers;
 
-RG_INLINE rg_vf gradient(rg_vf grad_cos, rg_vf grad_sin, rg_vf theta) {
-  rg_vf sine, cosine;
-  rg_vf_sincos(theta, &sine, &cosine);
-  return rg_vf_fnma(grad_cos, sine, rg_vf_mul(grad_sin, cosine));
-}
-
 RG_INLINE rg_vf vector_at(rg_dtype T, row_pointers row, int64_t i) {
-  return gradient(rg_vf_load(T, rg_at_const(T, row.grad_cos, i)), rg_vf_load(T, rg_at_const(T, row.grad_sin, i)),
-                  rg_vf_load(RG_REAL_DTYPE, row.idx_theta + i));
+  return rg_vf_grad_angle(rg_vf_load(T, rg_at_const(T, row.grad_cos, i)),
+                          rg_vf_load(T, rg_at_const(T, row.grad_sin, i)), rg_vf_load(RG_REAL_DTYPE, row.idx_theta + i));
 }
 
 /* Fewer elements than a vector has. */
 RG_INLINE void do_part(rg_dtype T, row_pointers row, int64_t i, int64_t n) {
   if (n == 0) return;
-  const rg_vf v = gradient(rg_vf_load_part(T, rg_at_const(T, row.grad_cos, i), n),
-                           rg_vf_load_part(T, rg_at_const(T, row.grad_sin, i), n),
-                           rg_vf_load_part(RG_REAL_DTYPE, row.idx_theta + i, n));
+  const rg_vf v = rg_vf_grad_angle(rg_vf_load_part(T, rg_at_const(T, row.grad_cos, i), n),
+                                   rg_vf_load_part(T, rg_at_const(T, row.grad_sin, i), n),
+                                   rg_vf_load_part(RG_REAL_DTYPE, row.idx_theta + i, n));
   rg_vf_store_part(RG_REAL_DTYPE, row.grad_idx_theta + i, v, n);
 }
 

@@ -23,11 +23,11 @@ enum { BLOCK = 16 * RG_VF_WIDTH };
  * page is then looked up before the lines on it are asked for, which would have to wait. */
 enum { NEAR = 256, FAR = 4096, LINE_BYTES = 64 };
 
-/* What frequency j of a row needs: the two halves of the gradients, of the dtype T that goes with them, its angle and
- * the frequency itself. All contiguous. */
+/* What frequency j of a row needs besides the frequency itself: the two halves of the gradients, of the dtype T that
+ * goes with them, and its angle. All contiguous. */
 typedef struct half_rows {
   const void *grad_cos[2], *grad_sin[2];
-  const rg_real *emb, *inv_freq;
+  const rg_real *emb;
 } half_rows;
 
 /* From a row to one further on: in rows, and in bytes modulo 2^64, for strides may be negative, and of any size where S
@@ -70,21 +70,18 @@ RG_INLINE void prefetch_vector(rg_dtype T, const half_rows *row, row_distance to
   prefetch(row->emb, to.emb, j * (int64_t)sizeof(rg_real), RG_VF_WIDTH * (int64_t)sizeof(rg_real));
 }
 
-RG_INLINE rg_vf add_term(rg_vf sum, rg_vf grad_cos, rg_vf grad_sin, rg_vf theta, rg_vf inv_freq) {
-  rg_vf sine, cosine;
-  rg_vf_sincos(theta, &sine, &cosine);
-  const rg_vf grad_theta = rg_vf_fnma(grad_cos, sine, rg_vf_mul(grad_sin, cosine));
-  return rg_vf_fma(inv_freq, grad_theta, sum);
-}
+/* The gradients and the angles of a vector at frequency j, or of the first n lanes of one. */
+typedef struct row_vector {
+  rg_vf grad_cos, grad_sin, emb;
+} row_vector;
 
 RG_INLINE rg_vf load_both(rg_dtype T, const void *const half[2], int64_t j) {
   return rg_vf_add(rg_vf_load(T, rg_at_const(T, half[0], j)), rg_vf_load(T, rg_at_const(T, half[1], j)));
 }
 
-RG_INLINE rg_vf add_vector(rg_dtype T, const half_rows *row, row_distance near, int64_t j, rg_vf sum) {
-  prefetch_vector(T, row, near, j);
-  return add_term(sum, load_both(T, row->grad_cos, j), load_both(T, row->grad_sin, j),
-                  rg_vf_load(RG_REAL_DTYPE, row->emb + j), rg_vf_load(RG_REAL_DTYPE, row->inv_freq + j));
+RG_INLINE row_vector load_vector(rg_dtype T, const half_rows *row, int64_t j) {
+  return (row_vector){load_both(T, row->grad_cos, j), load_both(T, row->grad_sin, j),
+                      rg_vf_load(RG_REAL_DTYPE, row->emb + j)};
 }
 
 RG_INLINE rg_vf load_both_part(rg_dtype T, const void *const half[2], int64_t j, int64_t n) {
@@ -92,26 +89,62 @@ RG_INLINE rg_vf load_both_part(rg_dtype T, const void *const half[2], int64_t j,
                    rg_vf_load_part(T, rg_at_const(T, half[1], j), n));
 }
 
-/* n frequencies, fewer than a vector has lanes. */
-RG_INLINE rg_vf add_part(rg_dtype T, const half_rows *row, row_distance near, int64_t j, int64_t n, rg_vf sum) {
-  prefetch_vector(T, row, near, j);
-  return add_term(sum, load_both_part(T, row->grad_cos, j, n), load_both_part(T, row->grad_sin, j, n),
-                  rg_vf_load_part(RG_REAL_DTYPE, row->emb + j, n),
-                  rg_vf_load_part(RG_REAL_DTYPE, row->inv_freq + j, n));
+RG_INLINE row_vector load_part(rg_dtype T, const half_rows *row, int64_t j, int64_t n) {
+  return (row_vector){load_both_part(T, row->grad_cos, j, n), load_both_part(T, row->grad_sin, j, n),
+                      rg_vf_load_part(RG_REAL_DTYPE, row->emb + j, n)};
 }
 
-/* Adds frequencies [j, end), BLOCK at most, of `rows` rows to their sums. */
-RG_INLINE void add_block(rg_dtype T, int rows, const half_rows *row, row_distance near, int64_t j, int64_t end,
-                         rg_wide *sum) {
-  rg_vf lanes[ROWS];
-  for (int r = 0; r < rows; ++r) lanes[r] = rg_vf_zero();
+RG_INLINE rg_vf add_terms(rg_vf sum, rg_vf inv_freq, row_vector v) {
+  return rg_vf_fma(inv_freq, rg_vf_grad_small_angle(v.grad_cos, v.grad_sin, v.emb), sum);
+}
+
+RG_INLINE rg_vf add_terms_of_any_angles(rg_vf sum, rg_vf inv_freq, row_vector v) {
+  return rg_vf_fma(inv_freq, rg_vf_grad_angle(v.grad_cos, v.grad_sin, v.emb), sum);
+}
+
+/* The lanes of add_block for a row that has huge angles. Rare, so it is kept out of the loops. */
+static __attribute__((noinline, cold)) rg_vf add_huge_angles(rg_dtype dtype, const half_rows *row,
+                                                             const rg_real *inv_freq, int64_t j, int64_t end) {
+  rg_vf lanes = rg_vf_zero();
+  RG_WITH_DTYPE(dtype, T, {
+    for (; j + RG_VF_WIDTH <= end; j += RG_VF_WIDTH) {
+      lanes = add_terms_of_any_angles(lanes, rg_vf_load(RG_REAL_DTYPE, inv_freq + j), load_vector(T, row, j));
+    }
+    if (j < end) {
+      lanes = add_terms_of_any_angles(lanes, rg_vf_load_part(RG_REAL_DTYPE, inv_freq + j, end - j),
+                                      load_part(T, row, j, end - j));
+    }
+  });
+  return lanes;
+}
+
+/* Adds frequencies [begin, end), BLOCK at most, of `rows` rows to their sums. */
+RG_INLINE void add_block(rg_dtype T, int rows, const half_rows *row, const rg_real *inv_freq, row_distance near,
+                         int64_t begin, int64_t end, rg_wide *sum) {
+  rg_vf lanes[ROWS], largest[ROWS]; /* largest angles, by magnitude */
+  int64_t j = begin;
+  for (int r = 0; r < rows; ++r) lanes[r] = largest[r] = rg_vf_zero();
   for (; j + RG_VF_WIDTH <= end; j += RG_VF_WIDTH) {
-    for (int r = 0; r < rows; ++r) lanes[r] = add_vector(T, &row[r], near, j, lanes[r]);
+    for (int r = 0; r < rows; ++r) {
+      prefetch_vector(T, &row[r], near, j);
+      const row_vector v = load_vector(T, &row[r], j);
+      lanes[r] = add_terms(lanes[r], rg_vf_load(RG_REAL_DTYPE, inv_freq + j), v);
+      largest[r] = rg_vf_max_abs(largest[r], v.emb);
+    }
   }
-  if (j < end) {
-    for (int r = 0; r < rows; ++r) lanes[r] = add_part(T, &row[r], near, j, end - j, lanes[r]);
+  for (int r = 0; r < rows && j < end; ++r) {
+    prefetch_vector(T, &row[r], near, j);
+    const row_vector v = load_part(T, &row[r], j, end - j);
+    lanes[r] = add_terms(lanes[r], rg_vf_load_part(RG_REAL_DTYPE, inv_freq + j, end - j), v);
+    largest[r] = rg_vf_max_abs(largest[r], v.emb);
   }
-  for (int r = 0; r < rows; ++r) sum[r] += (rg_wide)rg_vf_sum(lanes[r]);
+  for (int r = 0; r < rows; ++r) {
+    /* A NaN that was passed over is in the sum. */
+    if (__builtin_expect(rg_vf_any_beyond(largest[r], RG_SINCOS_LIMIT), 0)) {
+      lanes[r] = add_huge_angles(T, &row[r], inv_freq, begin, end);
+    }
+    sum[r] += (rg_wide)rg_vf_sum(lanes[r]);
+  }
 }
 
 typedef struct task {
@@ -152,10 +185,10 @@ RG_INLINE void finish_row(const task *job, int64_t b, int64_t s, rg_wide sum) {
 }
 
 /* Rows s, s+1, ... of batch b, `rows` of them, their last dimensions contiguous. */
-RG_INLINE void do_rows(rg_dtype T, int rows, const task *job, row_distance near, row_distance far, int64_t b,
-                       int64_t s) {
+RG_INLINE void do_rows(rg_dtype T, int rows, int64_t half, const task *job, row_distance near, row_distance far,
+                       int64_t b, int64_t s) {
   const rg_tensor *t = job->problem->tensor;
-  const int64_t half = job->problem->dim[DIM_D] / 2;
+  const rg_real *inv_freq = (const rg_real *)t[INV_FREQ].data + row_place(&t[INV_FREQ], b, 0);
   half_rows row[ROWS];
   rg_wide sum[ROWS] = {0};
   for (int r = 0; r < rows; ++r) {
@@ -163,26 +196,38 @@ RG_INLINE void do_rows(rg_dtype T, int rows, const task *job, row_distance near,
     const void *grad_sin = rg_at_const(T, t[GRAD_SIN].data, row_place(&t[GRAD_SIN], b, s + r));
     row[r] = (half_rows){.grad_cos = {grad_cos, rg_at_const(T, grad_cos, half)},
                          .grad_sin = {grad_sin, rg_at_const(T, grad_sin, half)},
-                         .emb = (const rg_real *)t[EMB].data + row_place(&t[EMB], b, s + r),
-                         .inv_freq = (const rg_real *)t[INV_FREQ].data + row_place(&t[INV_FREQ], b, 0)};
+                         .emb = (const rg_real *)t[EMB].data + row_place(&t[EMB], b, s + r)};
     prefetch(row[r].grad_cos[0], far.grad_cos, 0, LINE_BYTES);
     prefetch(row[r].grad_sin[0], far.grad_sin, 0, LINE_BYTES);
     prefetch(row[r].emb, far.emb, 0, LINE_BYTES);
   }
   for (int64_t j = 0; j < half; j += BLOCK) {
-    add_block(T, rows, row, near, j, half - j < BLOCK ? half : j + BLOCK, sum);
+    add_block(T, rows, row, inv_freq, near, j, half - j < BLOCK ? half : j + BLOCK, sum);
   }
   for (int r = 0; r < rows; ++r) finish_row(job, b, s + r, sum[r]);
 }
 
-/* Rows [s, s_end) of batch b; `after` more rows follow in later batches. */
-RG_INLINE void do_contiguous(rg_dtype T, const task *job, int64_t b, int64_t s, int64_t s_end, int64_t after) {
+/* Rows [s, s_end) of batch b, of D/2 = `half` frequencies; `after` more rows follow in later batches. */
+RG_INLINE void do_rows_of(rg_dtype T, int64_t half, const task *job, int64_t b, int64_t s, int64_t s_end,
+                          int64_t after) {
   const row_distance near = distance_of(T, job->problem, NEAR), far = distance_of(T, job->problem, FAR);
   for (; s + ROWS <= s_end; s += ROWS) {
     const int64_t left = s_end - s - (ROWS - 1) + after;
-    do_rows(T, ROWS, job, within(near, left), within(far, left), b, s);
+    do_rows(T, ROWS, half, job, within(near, left), within(far, left), b, s);
   }
-  for (; s < s_end; ++s) do_rows(T, 1, job, (row_distance){0}, (row_distance){0}, b, s);
+  for (; s < s_end; ++s) do_rows(T, 1, half, job, (row_distance){0}, (row_distance){0}, b, s);
+}
+
+/* Compiled apart for the usual D = 128: no part of a vector is left over, and the number of vectors is known. */
+enum { USUAL_HALF = 64 };
+
+RG_INLINE void do_contiguous(rg_dtype T, const task *job, int64_t b, int64_t s, int64_t s_end, int64_t after) {
+  const int64_t half = job->problem->dim[DIM_D] / 2;
+  if (half == USUAL_HALF) {
+    do_rows_of(T, USUAL_HALF, job, b, s, s_end, after);
+  } else {
+    do_rows_of(T, half, job, b, s, s_end, after);
+  }
 }
 
 /* Row (b, s) through contiguous buffers. */
@@ -191,7 +236,7 @@ static void do_staged_row(const task *job, int64_t b, int64_t s) {
   const int64_t half = job->problem->dim[DIM_D] / 2;
   rg_real gradient[2][2][BLOCK], emb[BLOCK], inv_freq[BLOCK];
   const half_rows staged = {
-      {gradient[GRAD_COS][0], gradient[GRAD_COS][1]}, {gradient[GRAD_SIN][0], gradient[GRAD_SIN][1]}, emb, inv_freq};
+      {gradient[GRAD_COS][0], gradient[GRAD_COS][1]}, {gradient[GRAD_SIN][0], gradient[GRAD_SIN][1]}, emb};
   rg_wide sum = 0;
   for (int64_t j = 0; j < half; j += BLOCK) {
     const int64_t n = half - j < BLOCK ? half - j : BLOCK;
@@ -203,7 +248,7 @@ static void do_staged_row(const task *job, int64_t b, int64_t s) {
     rg_row_gather(RG_REAL_DTYPE, t[EMB].data, row_place(&t[EMB], b, s) + j * t[EMB].stride[2], t[EMB].stride[2], emb,
                   n);
     rg_row_gather(RG_REAL_DTYPE, t[INV_FREQ].data, row_place(&t[INV_FREQ], b, j), t[INV_FREQ].stride[1], inv_freq, n);
-    add_block(RG_REAL_DTYPE, 1, &staged, (row_distance){0}, 0, n, &sum);
+    add_block(RG_REAL_DTYPE, 1, &staged, inv_freq, (row_distance){0}, 0, n, &sum);
   }
   finish_row(job, b, s, sum);
 }

@@ -47,24 +47,18 @@ typedef struct block {
   int64_t rows;
 } block;
 
-RG_INLINE rg_vf gradient(rg_vf grad_cos, rg_vf grad_sin, rg_vf emb) {
-  rg_vf sine, cosine;
-  rg_vf_sincos(emb, &sine, &cosine);
-  return rg_vf_fnma(grad_cos, sine, rg_vf_mul(grad_sin, cosine));
-}
-
 /* Adds n elements, a period or what is left of the last one, from element i on. */
 RG_INLINE void add_period(rg_dtype T, block b, int64_t i, int64_t n, const rg_real *position,
                           const int32_t *position_of, rg_real *sum) {
   for (int64_t at = 0; at < n; at += RG_VF_WIDTH, i += RG_VF_WIDTH) {
     rg_vf grad_emb;
     if (n - at >= RG_VF_WIDTH) {
-      grad_emb = gradient(rg_vf_load(T, rg_at_const(T, b.grad_cos, i)), rg_vf_load(T, rg_at_const(T, b.grad_sin, i)),
-                          rg_vf_load(RG_REAL_DTYPE, b.emb + i));
+      grad_emb = rg_vf_grad_angle(rg_vf_load(T, rg_at_const(T, b.grad_cos, i)),
+                                  rg_vf_load(T, rg_at_const(T, b.grad_sin, i)), rg_vf_load(RG_REAL_DTYPE, b.emb + i));
     } else {
-      grad_emb = gradient(rg_vf_load_part(T, rg_at_const(T, b.grad_cos, i), n - at),
-                          rg_vf_load_part(T, rg_at_const(T, b.grad_sin, i), n - at),
-                          rg_vf_load_part(RG_REAL_DTYPE, b.emb + i, n - at));
+      grad_emb = rg_vf_grad_angle(rg_vf_load_part(T, rg_at_const(T, b.grad_cos, i), n - at),
+                                  rg_vf_load_part(T, rg_at_const(T, b.grad_sin, i), n - at),
+                                  rg_vf_load_part(RG_REAL_DTYPE, b.emb + i, n - at));
     }
     const rg_vf weight = rg_vf_lookup(position, position_of + at);
     rg_vf_store(RG_REAL_DTYPE, sum + at, rg_vf_fma(weight, grad_emb, rg_vf_load(RG_REAL_DTYPE, sum + at)));

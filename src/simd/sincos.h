@@ -26,11 +26,26 @@
 
 #include "src/simd/vec.h"
 
+/* Three functions:
+ *
+ *   rg_vf_sincos(x, &sine, &cosine)
+ *   rg_vf_grad_angle(gc, gs, x)        gs*cos(x) - gc*sin(x): what the gradients gc of cos(x) and gs of sin(x) send back
+ *                                      to x
+ *   rg_vf_grad_small_angle(gc, gs, x)  the same bits, if every |lane of x| <= RG_SINCOS_LIMIT, else of no use: for loops
+ *                                      that look for larger angles themselves, many vectors at a time */
 #if RG_LEVEL == RG_LEVEL_FLOAT64
+
+#define RG_SINCOS_LIMIT HUGE_VAL
 
 RG_INLINE void rg_vf_sincos(rg_vf x, rg_vf *sine, rg_vf *cosine) {
   *sine = sin(x);
   *cosine = cos(x);
+}
+RG_INLINE rg_vf rg_vf_grad_angle(rg_vf grad_cos, rg_vf grad_sin, rg_vf x) {
+  return rg_vf_fnma(grad_cos, sin(x), grad_sin * cos(x));
+}
+RG_INLINE rg_vf rg_vf_grad_small_angle(rg_vf grad_cos, rg_vf grad_sin, rg_vf x) {
+  return rg_vf_grad_angle(grad_cos, grad_sin, x);
 }
 
 #else
@@ -69,22 +84,26 @@ static __attribute__((noinline, cold, unused)) void rg_sincos_huge(const float *
   }
 }
 
-RG_INLINE void rg_vf_sincos(rg_vf x, rg_vf *sine, rg_vf *cosine) {
-  rg_vf halves;
-  rg_vf r = rg_sincos_reduce(x, &halves);
+/* Of small angles, with the signs that they have for even k. */
+RG_INLINE void rg_sincos_unsigned(rg_vf x, rg_vf *halves, rg_vf *sine, rg_vf *cosine) {
+  rg_vf r = rg_sincos_reduce(x, halves);
   rg_vf z = rg_vf_mul(r, r);
 
   rg_vf p = rg_vf_fma(z, rg_vf_set1(0x1.5bede2p-19f), rg_vf_set1(-0x1.9f4d22p-13f));
   p = rg_vf_fma(z, p, rg_vf_set1(0x1.110e04p-7f));
   p = rg_vf_fma(z, p, rg_vf_set1(-0x1.555546p-3f));
-  rg_vf s = rg_vf_fma(rg_vf_mul(z, r), p, r);
+  *sine = rg_vf_fma(rg_vf_mul(z, r), p, r);
 
   rg_vf q = rg_vf_fma(z, rg_vf_set1(-0x1.1866d6p-22f), rg_vf_set1(0x1.9f7ea6p-16f));
   q = rg_vf_fma(z, q, rg_vf_set1(-0x1.6c1436p-10f));
   q = rg_vf_fma(z, q, rg_vf_set1(0x1.55554ep-5f));
   q = rg_vf_fma(z, q, rg_vf_set1(-0.5f));
-  rg_vf c = rg_vf_fma(z, q, rg_vf_set1(1.0f));
+  *cosine = rg_vf_fma(z, q, rg_vf_set1(1.0f));
+}
 
+RG_INLINE void rg_vf_sincos(rg_vf x, rg_vf *sine, rg_vf *cosine) {
+  rg_vf halves, s, c;
+  rg_sincos_unsigned(x, &halves, &s, &c);
   s = rg_vf_negate_odd(halves, s);
   c = rg_vf_negate_odd(halves, c);
   if (__builtin_expect(rg_vf_any_beyond(x, RG_SINCOS_LIMIT), 0)) {
@@ -98,6 +117,37 @@ RG_INLINE void rg_vf_sincos(rg_vf x, rg_vf *sine, rg_vf *cosine) {
   }
   *sine = s;
   *cosine = c;
+}
+
+/* The sign changes once, after the sum. */
+RG_INLINE rg_vf rg_vf_grad_small_angle(rg_vf grad_cos, rg_vf grad_sin, rg_vf x) {
+  rg_vf halves, sine, cosine;
+  rg_sincos_unsigned(x, &halves, &sine, &cosine);
+  return rg_vf_negate_odd(halves, rg_vf_fnma(grad_cos, sine, rg_vf_mul(grad_sin, cosine)));
+}
+
+/* As rg_sincos_huge. */
+static __attribute__((noinline, cold, unused)) void rg_grad_huge_angles(const float *grad_cos, const float *grad_sin,
+                                                                        const float *x, float *grad) {
+  for (int i = 0; i < RG_VF_WIDTH; i++) {
+    if (fabsf(x[i]) <= RG_SINCOS_LIMIT) continue;
+    grad[i] = (float)((double)grad_sin[i] * cos((double)x[i]) - (double)grad_cos[i] * sin((double)x[i]));
+  }
+}
+
+/* A lane does not depend on the others: where vectors begin may depend on the number of threads. */
+RG_INLINE rg_vf rg_vf_grad_angle(rg_vf grad_cos, rg_vf grad_sin, rg_vf x) {
+  rg_vf grad = rg_vf_grad_small_angle(grad_cos, grad_sin, x);
+  if (__builtin_expect(rg_vf_any_beyond(x, RG_SINCOS_LIMIT), 0)) {
+    float angle[RG_VF_WIDTH], of_cos[RG_VF_WIDTH], of_sin[RG_VF_WIDTH], of_angle[RG_VF_WIDTH];
+    rg_vf_store(RG_F32, angle, x);
+    rg_vf_store(RG_F32, of_cos, grad_cos);
+    rg_vf_store(RG_F32, of_sin, grad_sin);
+    rg_vf_store(RG_F32, of_angle, grad);
+    rg_grad_huge_angles(of_cos, of_sin, angle, of_angle);
+    grad = rg_vf_load(RG_F32, of_angle);
+  }
+  return grad;
 }
 
 #endif

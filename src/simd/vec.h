@@ -28,6 +28,7 @@
  *   rg_vf_interleave(e, o, &a, &b)     the converse
  *   rg_vf_lookup(table, index)         lane i is table[index[i]], 0 <= index[i] < RG_VF_WIDTH; the table has that many
  *                                      elements, at width 1 any number
+ *   rg_vf_max_abs(a, b)                the larger of a and |b|, where a is not negative. A NaN in b may be passed over
  *   rg_vf_any_beyond(v, limit)         does any lane have |lane| > limit, or hold a NaN?
  *   rg_vf_negate_odd(k, v)             (float levels) v, negated in the lanes where k is odd. Each lane of k holds an
  *                                      integer plus 1.5 * 2^23, which puts the integer into its low bits

@@ -157,6 +157,7 @@ RG_INLINE rg_vf rg_vf_lookup(const rg_real *table, const int32_t *index) {
   return _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), _mm256_loadu_si256((const __m256i *)index));
 }
 
+RG_INLINE rg_vf rg_vf_max_abs(rg_vf a, rg_vf b) { return _mm256_max_ps(_mm256_andnot_ps(_mm256_set1_ps(-0.0f), b), a); }
 RG_INLINE bool rg_vf_any_beyond(rg_vf v, rg_real limit) {
   __m256 magnitude = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), v);
   return _mm256_movemask_ps(_mm256_cmp_ps(magnitude, _mm256_set1_ps(limit), _CMP_NLE_UQ)) != 0;

@@ -158,6 +158,8 @@ RG_INLINE rg_vf rg_vf_lookup(const rg_real *table, const int32_t *index) {
   return _mm512_permutexvar_ps(_mm512_loadu_si512(index), _mm512_loadu_ps(table));
 }
 
+/* 3: the larger in magnitude; 2 << 2: without a sign. */
+RG_INLINE rg_vf rg_vf_max_abs(rg_vf a, rg_vf b) { return _mm512_range_ps(a, b, 3 | 2 << 2); }
 RG_INLINE bool rg_vf_any_beyond(rg_vf v, rg_real limit) {
   return _mm512_cmp_ps_mask(_mm512_abs_ps(v), _mm512_set1_ps(limit), _CMP_NLE_UQ) != 0;
 }

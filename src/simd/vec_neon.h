@@ -86,6 +86,7 @@ RG_INLINE rg_vf rg_vf_lookup(const rg_real *table, const int32_t *index) {
   return vreinterpretq_f32_u8(vqtbl1q_u8(vreinterpretq_u8_f32(vld1q_f32(table)), vreinterpretq_u8_u32(bytes)));
 }
 
+RG_INLINE rg_vf rg_vf_max_abs(rg_vf a, rg_vf b) { return vmaxnmq_f32(a, vabsq_f32(b)); }
 RG_INLINE bool rg_vf_any_beyond(rg_vf v, rg_real limit) {
   return vminvq_u32(vcleq_f32(vabsq_f32(v), vdupq_n_f32(limit))) == 0;
 }

@@ -35,6 +35,11 @@ RG_INLINE void rg_vf_interleave(rg_vf even, rg_vf odd, rg_vf *a, rg_vf *b) {
 
 RG_INLINE rg_vf rg_vf_lookup(const rg_real *table, const int32_t *index) { return table[*index]; }
 
+RG_INLINE rg_vf rg_vf_max_abs(rg_vf a, rg_vf b) {
+  const rg_vf magnitude = b < 0 ? -b : b;
+  return magnitude > a ? magnitude : a;
+}
+
 /* Not `fabs(v) > limit`, which is false for a NaN. */
 RG_INLINE bool rg_vf_any_beyond(rg_vf v, rg_real limit) { return !(fabs((double)v) <= (double)limit); }
 

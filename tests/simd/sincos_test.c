@@ -128,6 +128,29 @@ static void huge_angle_in_each_lane(void **state) {
   assert_allowed(w, "huge angles");
 }
 
+/* The gradient of an angle: within 8 u of the magnitude of its two terms, and for a small angle the same bits whatever
+ * the other lanes hold. */
+static void gradient_of_an_angle(void **state) {
+  (void)state;
+  uint64_t seed = 12;
+  for (int round = 0; round < 100000; round++) {
+    rg_real gc[W], gs[W], x[W], got[W], small[W];
+    for (int i = 0; i < W; i++) {
+      gc[i] = random_real(&seed);
+      gs[i] = random_real(&seed);
+      x[i] = random_real(&seed) * (next_random(&seed) % 8 == 0 ? (rg_real)0x1p30 : (rg_real)1000);
+    }
+    to_lanes(got, rg_vf_grad_angle(from_lanes(gc), from_lanes(gs), from_lanes(x)));
+    to_lanes(small, rg_vf_grad_small_angle(from_lanes(gc), from_lanes(gs), from_lanes(x)));
+    for (int i = 0; i < W; i++) {
+      const wide want = (wide)gs[i] * true_cosine((double)x[i]) - (wide)gc[i] * true_sine((double)x[i]);
+      const double magnitude = fabs((double)gc[i]) + fabs((double)gs[i]);
+      assert_true(fabs((double)(got[i] - want)) <= 8 * rg_dtype_unit_roundoff(RG_REAL_DTYPE) * magnitude);
+      if (fabs((double)x[i]) <= (double)RG_SINCOS_LIMIT) assert_memory_equal(&got[i], &small[i], sizeof got[i]);
+    }
+  }
+}
+
 static void infinity_and_nan_give_nan(void **state) {
   (void)state;
   const rg_real no_angle[] = {(rg_real)INFINITY, -(rg_real)INFINITY, (rg_real)NAN};
@@ -150,11 +173,9 @@ static void infinity_and_nan_give_nan(void **state) {
 int main(void) {
   if (!level_runs_here()) return TEST_SKIPPED;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_exponent),
-      cmocka_unit_test(near_multiples_of_a_quarter_turn),
-      cmocka_unit_test(uniform_angles),
-      cmocka_unit_test(huge_angle_in_each_lane),
-      cmocka_unit_test(infinity_and_nan_give_nan),
+      cmocka_unit_test(every_exponent),       cmocka_unit_test(near_multiples_of_a_quarter_turn),
+      cmocka_unit_test(uniform_angles),       cmocka_unit_test(huge_angle_in_each_lane),
+      cmocka_unit_test(gradient_of_an_angle), cmocka_unit_test(infinity_and_nan_give_nan),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

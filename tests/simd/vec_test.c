@@ -90,6 +90,17 @@ static void lookup_permutes_the_table(void **state) {
   }
 }
 
+static void max_abs_takes_the_larger_magnitude(void **state) {
+  (void)state;
+  static const rg_real b[] = {0, -1, 1, -2, 3, -(rg_real)INFINITY, (rg_real)INFINITY};
+  for (size_t k = 0; k < sizeof b / sizeof *b; k++) {
+    rg_real a[W], got[W];
+    for (int i = 0; i < W; i++) a[i] = (rg_real)(i % 3);
+    to_lanes(got, rg_vf_max_abs(from_lanes(a), rg_vf_set1(b[k])));
+    for (int i = 0; i < W; i++) assert_same_value((double)got[i], fmax((double)a[i], fabs((double)b[k])));
+  }
+}
+
 static void any_beyond_sees_each_lane(void **state) {
   (void)state;
   const rg_real limit = 1024;
@@ -139,6 +150,7 @@ int main(void) {
     cmocka_unit_test(sum_counts_every_lane_once),
     cmocka_unit_test(deinterleave_separates_even_and_odd_elements),
     cmocka_unit_test(lookup_permutes_the_table),
+    cmocka_unit_test(max_abs_takes_the_larger_magnitude),
     cmocka_unit_test(any_beyond_sees_each_lane),
 #if RG_LEVEL != RG_LEVEL_FLOAT64
     cmocka_unit_test(negate_odd_looks_at_the_lowest_bit),
