@@ -1,0 +1,92 @@
+"""Compiles what torch.compile will be asked for, in several processes, into a cache that the timing process then reads.
+
+Timing happens in one process, after this; without it, compiling some hundred functions one after another takes longer
+than timing them.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from peers.cases import Case
+
+if TYPE_CHECKING:
+    from peers.contenders import Form
+
+CUDA_HELPERS = 8  # at most: each has a context of its own on the GPU
+
+
+@contextmanager
+def private_cache() -> Iterator[None]:
+    """An empty cache of torch.compile's for this run and its helpers, so that no earlier run matters; or the one that
+    the environment names."""
+    if "TORCHINDUCTOR_CACHE_DIR" in os.environ:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="peers-") as folder:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+        os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "triton")
+        yield
+
+
+@dataclass(frozen=True)
+class Job:
+    case: Case
+    form: Form
+    device: str
+    threads: int
+
+
+def configure(threads: int) -> None:
+    """Of this process; the same in the helpers as where the functions are timed, or the cache is not hit."""
+    import torch
+    import torch._dynamo
+    import torch._inductor.config
+
+    torch.set_num_threads(threads)
+    torch._inductor.config.cpp.threads = threads
+    # One function object serves every shape of an operator; by default the 9th shape would not be compiled any more.
+    for name in ("recompile_limit", "cache_size_limit"):
+        if hasattr(torch._dynamo.config, name):
+            setattr(torch._dynamo.config, name, 1024)
+
+
+def _compile(job: Job) -> None:
+    import torch
+
+    from peers.contenders import compiled_arguments, compiled_function
+    from peers.inputs import blank
+
+    configure(job.threads)
+    function = compiled_function(job.case, job.form)
+    with torch.no_grad():
+        function(*[
+            blank(job.case.shape(name), job.case.dtypes[name], job.device)
+            for name in compiled_arguments(job.case, job.form)
+        ])  # fmt: skip
+
+
+def _start_helper() -> None:
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # the helpers are the parallelism
+
+
+def compile_all(jobs: list[Job], helpers: int, tell: Callable[[int, int], None]) -> None:
+    """A job that fails here fails again, and is then reported, where it would be timed."""
+    if helpers <= 1 or len(jobs) < 2:
+        return
+    if jobs[0].device != "cpu":
+        helpers = min(helpers, CUDA_HELPERS)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(helpers, len(jobs)), mp_context=context, initializer=_start_helper) as pool:
+        # The largest first: they decide when the last helper ends.
+        pending = [pool.submit(_compile, job) for job in sorted(jobs, key=lambda j: -j.case.bytes())]
+        for done, future in enumerate(as_completed(pending), 1):
+            future.exception()
+            tell(done, len(pending))
