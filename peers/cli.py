@@ -23,7 +23,7 @@ is shown as wrong and not timed."""
 EPILOG = """\
 Columns: microseconds of one call, then how many times as long as ropegrad it takes (above 1: ropegrad is faster). A
 peer that has not all outputs is compared with ropegrad asked for the same ones. Of torch.compile the fastest form is
-shown: static shapes, dynamic shapes, static shapes with its results written into given tensors; the record has all.
+shown: compiled for one shape, for any shape, or with its results stored in given tensors; the record has them all.
 
 Protocol: before each call every tensor moves to another place and the caches are overwritten; 3 repetitions of 10
 warm-ups and 50 timed calls, the contenders taking turns; a repetition counts by its median, a case by their mean. On
@@ -97,6 +97,9 @@ def parser() -> argparse.ArgumentParser:
     how.add_argument("--budget", type=float, default=2.0, metavar="SECONDS",
                      help="that a case may take, checks and compiling apart (default: 2); calls are left out to keep "
                      "to it, 5 a repetition at the least; 0: take them all")  # fmt: skip
+    how.add_argument("--deadline", type=float, default=0.0, metavar="SECONDS",
+                     help="begin no case after this time of the run; what is left out is said (default: none)",
+                     )  # fmt: skip
     how.add_argument("--launch-gaps", action="store_true",
                      help="CUDA: count the time that the GPU waits for Python within a call of several kernels; "
                      "default: they are queued before the first one starts")  # fmt: skip

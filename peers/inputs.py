@@ -17,7 +17,7 @@ from peers.operators import DTYPE_BYTES, TensorSpec
 STEP_BYTES = 256  # tensors move by multiples of this ...
 RANGE_BYTES = 64 * 1024  # ... below this
 SLOTS = 4  # of tensors that cannot start anywhere in random memory
-POOL = 4_194_301  # random values; a prime, so that no row length divides it. Longer tensors repeat them
+POOL = 1_048_573  # random values; a prime, so that no row length divides it. Longer tensors repeat them
 ROPE_BASE = 10_000.0
 
 TORCH_DTYPES = {name: getattr(torch, name) for name in DTYPE_BYTES}

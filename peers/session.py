@@ -8,7 +8,8 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 
@@ -59,6 +60,7 @@ class Session:
             options.repetitions, options.warmups, options.calls, options.budget, 2 * cache_bytes, options.seed,
             not options.launch_gaps,
         )  # fmt: skip
+        self.begin = time.monotonic()
         self.suite = ""
         self.results: list[CaseResult] = []
         self._dynamic: dict[tuple[object, ...], Callable[..., Any]] = {}
@@ -156,7 +158,8 @@ class Session:
                         key = (form, case.op.name, case.in_place, ones, *case.dtypes.values(), threads)
                     jobs.setdefault(key, compile_cache.Job(case, form, str(self.device), threads))
         begin = time.monotonic()
-        compile_cache.compile_all(list(jobs.values()), self.options.compile_jobs, lambda n, of: self._tell(f"compiled {n} of {of}"))
+        helpers = self.options.compile_jobs
+        compile_cache.compile_all(list(jobs.values()), helpers, lambda n, of: self._tell(f"compiled {n} of {of}"))
         self._tell(f"compiled ahead: {len(jobs)} functions, {time.monotonic() - begin:.0f} s", last=True)
 
     # ---- a case ----
@@ -169,9 +172,10 @@ class Session:
         result = contender.prepare(tensors)()
         return {name: value.detach().clone() for name, value in contender.collect(result, tensors).items()}
 
-    def _check(
+    def _first_results(
         self, case: Case, contenders: list[Contender], arguments: Arguments, context: Context
-    ) -> dict[str, Verdict]:
+    ) -> tuple[dict[str, torch.Tensor], dict[str, dict[str, torch.Tensor]], dict[str, Verdict]]:
+        """The inputs, every contender's outputs, and the verdicts on those that could not run."""
         # All must read the same values here: the same places, and in place the caches as they were.
         shift = {name: memory.shifts[:1] or [0] for name, memory in arguments.memory.items()}
         start = {name: memory.at(shift[name][0]) for name, memory in arguments.memory.items()}
@@ -189,20 +193,41 @@ class Session:
                     torch.cuda.synchronize()
                     context.check()
             except Exception as error:  # noqa: BLE001  a contender that cannot run is reported, not fatal
+                results.pop(contender.name, None)
                 verdicts[contender.name] = Verdict("skip", f"{type(error).__name__}: {str(error).splitlines()[0]}")
-        return verdicts | check(case, inputs, results)
+        return inputs, results, verdicts
+
+    @contextmanager
+    def _all_cpus(self, threads: int) -> Iterator[None]:
+        """For what is not timed."""
+        if self.on_cuda:
+            yield
+            return
+        os.sched_setaffinity(0, self.allowed)
+        torch.set_num_threads(len(self.allowed))
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+            os.sched_setaffinity(0, machine.cpus_for(threads, self.allowed))
 
     def _run_case(
         self, case: Case, context: Context, variant: str, threads: int, timer: CpuTimer | CudaTimer
     ) -> CaseResult:
         result = CaseResult(case, str(self.device), variant, threads, reason=case.unsupported)
-        if case.unsupported:
+        if self.options.deadline and time.monotonic() - self.begin > self.options.deadline:
+            result.reason = "not begun before --deadline"
+        if result.reason:
             return result
         contenders, absent = self._make(case, context)
         try:
-            arguments = Arguments(case, self.device, self.options.seed)
-            verdicts = self._check(case, contenders, arguments, context)
-        except (torch.OutOfMemoryError, RuntimeError) as error:
+            with self._all_cpus(threads):
+                arguments = Arguments(case, self.device, self.options.seed)
+            inputs, results, verdicts = self._first_results(case, contenders, arguments, context)
+            with self._all_cpus(threads):
+                verdicts |= check(case, inputs, results)
+            del inputs, results
+        except RuntimeError as error:
             if "memory" not in str(error):
                 raise
             result.reason = "no memory for its tensors"

@@ -79,9 +79,11 @@ def print_losses(results: list[CaseResult]) -> int:
     cases = {id(r) for r, _ in losses}
     print(f"\nCases in which ropegrad is slower than a peer: {len(cases)} of {len(timed)}")
     for r, p in losses:
-        assert p.series is not None and p.rival_us is not None
+        assert p.series is not None and p.rival_us is not None and r.own is not None and r.own.series is not None
         threads = f", {r.threads} threads" if r.device == "cpu" else ""
-        print(f"  {r.case.title}{threads}: {p.contender.name} {p.series.us:.2f} us, ropegrad {p.rival_us:.2f} us")
+        spread = 100 * max(p.series.spread, r.own.series.spread)
+        print(f"  {r.case.title}{threads}: {p.contender.name} {p.series.us:.2f} us, ropegrad {p.rival_us:.2f} us; "
+              f"spread {spread:.0f} %")  # fmt: skip
     return len(cases)
 
 

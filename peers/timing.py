@@ -80,7 +80,7 @@ def in_turn(contenders: list[Contender], turn: int) -> list[Contender]:
 class CpuTimer:
     """Of calls on some CPUs of those that the process may use."""
 
-    TOUCH_ELEMENTS = 1 << 18  # enough for PyTorch to use all its threads
+    TOUCH_ELEMENTS = 1 << 16  # a thread; PyTorch wakes one for half as many
 
     def __init__(self, protocol: Protocol, cpus: Sequence[int], allowed: Sequence[int]) -> None:
         self.protocol = protocol
@@ -96,7 +96,7 @@ class CpuTimer:
         self.memory.add_(1)
         torch.set_num_threads(len(self.cpus))
         os.sched_setaffinity(0, self.cpus)
-        self.memory[: self.TOUCH_ELEMENTS].add_(1)
+        self.memory[: self.TOUCH_ELEMENTS * len(self.cpus)].add_(1)
 
     def once(self, contender: Contender, arguments: Arguments) -> float:
         call = contender.prepare(arguments.move())
@@ -108,9 +108,10 @@ class CpuTimer:
         return (end - begin) * 1e-3
 
     def measure(self, contenders: list[Contender], arguments: Arguments) -> Timing:
-        begin = time.perf_counter()
-        for contender in contenders:
-            self.once(contender, arguments)
+        for _ in range(2):  # the first round may still compile something
+            begin = time.perf_counter()
+            for contender in contenders:
+                self.once(contender, arguments)
         warmups, calls = calls_within(self.protocol.budget_s, time.perf_counter() - begin, self.protocol)
         series = {c.name: Series() for c in contenders}
         gc.collect()
