@@ -45,8 +45,8 @@ typedef struct gatherer {
    * numbers of heads and batches alone. */
   int64_t summed;
   bool has_totals;
-  alignas(64) rg_real staged[STAGED_HALVES * TILE_PAIRS]; /* row by row */
-  rg_wide totals[4 * TILE_PAIRS];                         /* row by row, of SUM_COS to the end; with has_totals */
+  alignas(RG_CACHE_LINE_BYTES) rg_real staged[STAGED_HALVES * TILE_PAIRS]; /* row by row */
+  rg_wide totals[SUM_HALVES * TILE_PAIRS]; /* row by row, of SUM_COS to the end; with has_totals */
   row_buffer grad_buffer, key_buffer, out_buffer;
 } gatherer;
 
@@ -63,7 +63,9 @@ static void stage_table(gatherer *g, int table, int64_t b, int64_t n, rg_real *t
 
 static void clear_sums(gatherer *g, int64_t rows) {
   const int64_t room = room_for(g->range.count);
-  for (int64_t r = 0; r < rows; ++r) memset(staged_row(g, r) + SUM_COS * room, 0, (size_t)(4 * room) * sizeof(rg_real));
+  for (int64_t r = 0; r < rows; ++r) {
+    memset(staged_row(g, r) + SUM_COS * room, 0, (size_t)(SUM_HALVES * room) * sizeof(rg_real));
+  }
   g->summed = 0;
   g->has_totals = false;
 }
@@ -73,9 +75,9 @@ static void make_room_in_sums(gatherer *g, int64_t rows, int64_t heads) {
   g->summed += heads;
   if (g->summed <= HEADS_PER_SUM) return;
   g->summed = heads;
-  const int64_t sums = 4 * room_for(g->range.count);
+  const int64_t room = room_for(g->range.count), sums = SUM_HALVES * room;
   for (int64_t r = 0; r < rows; ++r) {
-    rg_real *sum = staged_row(g, r) + sums;
+    rg_real *sum = staged_row(g, r) + SUM_COS * room;
     rg_wide *total = g->totals + r * sums;
     for (int64_t i = 0; i < sums; ++i) {
       total[i] = (g->has_totals ? total[i] : 0) + (rg_wide)sum[i];
@@ -92,7 +94,7 @@ static void store_sums(gatherer *g, int gradient, int64_t b, int64_t n, int64_t 
   const pair_rows row = buffer_rows(&g->out_buffer, 0, v->element, &g->range);
   for (int64_t r = 0; r < rows; ++r) {
     rg_real *sum = staged_row(g, r) + which * room;
-    rg_wide *total = g->totals + (4 * r + which - SUM_COS) * room;
+    rg_wide *total = g->totals + (SUM_HALVES * r + which - SUM_COS) * room;
     for (int64_t i = 0; g->has_totals && i < 2 * room; ++i) {
       sum[i] = (rg_real)(total[i] + (rg_wide)sum[i]);
       total[i] = 0;

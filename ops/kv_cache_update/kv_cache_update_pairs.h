@@ -8,7 +8,7 @@
 #define ROPEGRAD_OPS_KV_CACHE_UPDATE_PAIRS_H
 
 #include "ops/kv_cache_update/kv_cache_update_rows.h"
-#include "src/simd/rotate.h"
+#include "src/simd/pairs.h"
 
 enum {
   /* So many heads take turns row by row. With gradient, key and result of each they are twelve streams of memory. A
@@ -113,47 +113,6 @@ static inline void store_rows(const row_view *v, char *row, const pair_range *ra
   }
 }
 
-/* ---- vectors of pairs: `lanes` of them from pair i on, 0 < lanes <= RG_VF_WIDTH ---- */
-
-RG_INLINE rg_vf load_lanes(rg_dtype T, const void *p, int64_t lanes) {
-  return lanes == RG_VF_WIDTH ? rg_vf_load(T, p) : rg_vf_load_part(T, p, lanes);
-}
-
-RG_INLINE void store_lanes(rg_dtype T, void *p, rg_vf v, int64_t lanes) {
-  if (lanes == RG_VF_WIDTH) {
-    rg_vf_store(T, p, v);
-  } else {
-    rg_vf_store_part(T, p, v, lanes);
-  }
-}
-
-/* How many of 2*lanes interleaved elements the first of two vectors takes; the second takes the others. */
-RG_INLINE int64_t lower_lanes(int64_t lanes) { return 2 * lanes < RG_VF_WIDTH ? 2 * lanes : RG_VF_WIDTH; }
-
-RG_INLINE rg_pair load_pair(rg_dtype T, rg_style S, const char *first, const char *second, int64_t i, int64_t lanes) {
-  if (S == RG_STYLE_ROTATE_HALF) {
-    return (rg_pair){load_lanes(T, rg_at_const(T, first, i), lanes), load_lanes(T, rg_at_const(T, second, i), lanes)};
-  }
-  const int64_t lower = lower_lanes(lanes);
-  rg_pair pair;
-  rg_vf_deinterleave(load_lanes(T, rg_at_const(T, first, 2 * i), lower),
-                     load_lanes(T, rg_at_const(T, first, 2 * i + lower), 2 * lanes - lower), &pair.first, &pair.second);
-  return pair;
-}
-
-RG_INLINE void store_pair(rg_dtype T, rg_style S, char *first, char *second, int64_t i, rg_pair pair, int64_t lanes) {
-  if (S == RG_STYLE_ROTATE_HALF) {
-    store_lanes(T, rg_at(T, first, i), pair.first, lanes);
-    store_lanes(T, rg_at(T, second, i), pair.second, lanes);
-    return;
-  }
-  const int64_t lower = lower_lanes(lanes);
-  rg_vf a, b;
-  rg_vf_interleave(pair.first, pair.second, &a, &b);
-  store_lanes(T, rg_at(T, first, 2 * i), a, lower);
-  store_lanes(T, rg_at(T, first, 2 * i + lower), b, 2 * lanes - lower);
-}
-
 /* ---- blocks of pairs: two vectors, or as many pairs as are left at the end of a row ---- */
 
 enum { BLOCK_PAIRS = 2 * RG_VF_WIDTH };
@@ -174,15 +133,15 @@ RG_INLINE pair_block load_block(bool splits, rg_dtype T, rg_style S, const char 
     rg_vf_load_two_like(splits, T, rg_at_const(T, second, i), &block.lower.second, &block.upper.second);
     return block;
   }
-  block.lower = load_pair(T, S, first, second, i, lower_pairs(pairs));
-  if (pairs > RG_VF_WIDTH) block.upper = load_pair(T, S, first, second, i + RG_VF_WIDTH, pairs - RG_VF_WIDTH);
+  block.lower = rg_load_pairs(T, S, first, second, i, lower_pairs(pairs));
+  if (pairs > RG_VF_WIDTH) block.upper = rg_load_pairs(T, S, first, second, i + RG_VF_WIDTH, pairs - RG_VF_WIDTH);
   return block;
 }
 
 /* May whole blocks of these rows be written past the caches? Each must fill whole lines. */
 RG_INLINE bool can_stream_blocks(rg_style style, const pair_range *range, const row_view *v, pair_rows rows) {
   const uintptr_t places = (uintptr_t)rows.first | (uintptr_t)rows.second | (uintptr_t)rows.head | (uintptr_t)v->row;
-  return style == RG_STYLE_ROTATE_HALF && range->count % BLOCK_PAIRS == 0 && places % LINE_BYTES == 0;
+  return style == RG_STYLE_ROTATE_HALF && range->count % BLOCK_PAIRS == 0 && places % RG_CACHE_LINE_BYTES == 0;
 }
 
 /* `stream`: past the caches, for blocks that are split as T is. */
@@ -198,8 +157,8 @@ RG_INLINE void store_block(bool splits, rg_dtype T, rg_style S, char *first, cha
     }
     return;
   }
-  store_pair(T, S, first, second, i, block.lower, lower_pairs(pairs));
-  if (pairs > RG_VF_WIDTH) store_pair(T, S, first, second, i + RG_VF_WIDTH, block.upper, pairs - RG_VF_WIDTH);
+  rg_store_pairs(T, S, first, second, i, block.lower, lower_pairs(pairs));
+  if (pairs > RG_VF_WIDTH) rg_store_pairs(T, S, first, second, i + RG_VF_WIDTH, block.upper, pairs - RG_VF_WIDTH);
 }
 
 /* Runs the statements for each block of `count` pairs, with constant `pairs` for all but the last. */
@@ -220,7 +179,14 @@ RG_INLINE void store_block(bool splits, rg_dtype T, rg_style S, char *first, cha
 
 /* Eight arrays of `room` pairs, whole blocks: the first and the second elements of cos, of sin, and of the sums so far
  * of grad_cos and grad_sin. */
-enum { STAGED_COS = 0, STAGED_SIN = 2, SUM_COS = 4, SUM_SIN = 6, STAGED_HALVES = 8 };
+enum {
+  STAGED_COS = 0,
+  STAGED_SIN = 2,
+  SUM_COS = 4,
+  SUM_SIN = 6,
+  STAGED_HALVES = 8,
+  SUM_HALVES = STAGED_HALVES - SUM_COS
+};
 
 static inline int64_t room_for(int64_t pairs) { return (pairs + BLOCK_PAIRS - 1) / BLOCK_PAIRS * BLOCK_PAIRS; }
 
@@ -281,7 +247,8 @@ typedef struct head_group {
 /* Asks for what a block of pairs, of a row like the present ones, will take. */
 RG_INLINE void ask_for_block(rg_dtype T, const char *row, int64_t i) {
   const int64_t begin = 2 * i * (int64_t)RG_SIZE(T), bytes = 2 * BLOCK_PAIRS * (int64_t)RG_SIZE(T);
-  for (int64_t line = 0; line < bytes && RG_VF_WIDTH > 1; line += LINE_BYTES) __builtin_prefetch(row + begin + line);
+  for (int64_t line = 0; line < bytes && RG_VF_WIDTH > 1; line += RG_CACHE_LINE_BYTES)
+    __builtin_prefetch(row + begin + line);
 }
 
 /* One block of the tables, and of the sums, serves all heads before the next one. */

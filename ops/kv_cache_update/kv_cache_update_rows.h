@@ -7,10 +7,9 @@
 #include "src/simd/stream.h"
 
 enum {
-  LINE_BYTES = 64,
-  COPY_BYTES = 4 * LINE_BYTES,
+  COPY_BYTES = 4 * RG_CACHE_LINE_BYTES,
   VECTOR_BYTES = RG_VF_WIDTH * sizeof(rg_real),
-  LINE_VECTORS = LINE_BYTES / VECTOR_BYTES,
+  LINE_VECTORS = RG_CACHE_LINE_BYTES / VECTOR_BYTES,
   COPY_VECTORS = COPY_BYTES / VECTOR_BYTES
 };
 
@@ -46,7 +45,7 @@ RG_INLINE bool contiguous_columns(const row_view *v) { return v->column == v->el
 
 /* Bytes before the first whole line at p, at most `bytes`. */
 RG_INLINE int64_t bytes_to_line(const void *p, int64_t bytes) {
-  const int64_t head = (int64_t)(-(uintptr_t)p % LINE_BYTES);
+  const int64_t head = (int64_t)(-(uintptr_t)p % RG_CACHE_LINE_BYTES);
   return head < bytes ? head : bytes;
 }
 
@@ -66,7 +65,7 @@ RG_INLINE void copy_bytes(char *to, const char *from, int64_t bytes, bool stream
     i = bytes_to_line(to, bytes);
     if (i > 0) memcpy(to, from, (size_t)i);
     for (; i + COPY_BYTES <= bytes; i += COPY_BYTES) stream_vectors(COPY_VECTORS, to + i, from + i);
-    for (; i + LINE_BYTES <= bytes; i += LINE_BYTES) stream_vectors(LINE_VECTORS, to + i, from + i);
+    for (; i + RG_CACHE_LINE_BYTES <= bytes; i += RG_CACHE_LINE_BYTES) stream_vectors(LINE_VECTORS, to + i, from + i);
   }
   if (i < bytes) memcpy(to + i, from + i, (size_t)(bytes - i));
 }
@@ -76,8 +75,8 @@ RG_INLINE void clear_bytes(char *to, int64_t bytes, bool stream) {
   if (stream && RG_VF_WIDTH > 1) {
     i = bytes_to_line(to, bytes);
     if (i > 0) memset(to, 0, (size_t)i);
-    for (; i + LINE_BYTES <= bytes; i += LINE_BYTES) {
-      for (int v = 0; v < LINE_BYTES; v += VECTOR_BYTES) rg_vf_stream(RG_REAL_DTYPE, to + i + v, rg_vf_zero());
+    for (; i + RG_CACHE_LINE_BYTES <= bytes; i += RG_CACHE_LINE_BYTES) {
+      for (int v = 0; v < RG_CACHE_LINE_BYTES; v += VECTOR_BYTES) rg_vf_stream(RG_REAL_DTYPE, to + i + v, rg_vf_zero());
     }
   }
   if (i < bytes) memset(to + i, 0, (size_t)(bytes - i));

@@ -22,9 +22,10 @@ enum {
 _Static_assert(HEADS_PER_SUM % HEADS_AT_ONCE == 0, "a run of heads belongs to one sum");
 
 typedef struct tile_buffers {
-  alignas(64) rg_real rows[4 * TILE_ELEMENTS];   /* see row_run; for RG_SIN_SAME_HALF the sines of a pair exchanged */
-  alignas(64) rg_wide totals[2 * TILE_ELEMENTS]; /* of the sums: two split rows a position */
-  alignas(64) char buffer[HEADS_AT_ONCE * ROW_BUFFER_BYTES];
+  alignas(RG_CACHE_LINE_BYTES)
+      rg_real rows[4 * TILE_ELEMENTS]; /* see row_run; for RG_SIN_SAME_HALF the sines of a pair exchanged */
+  alignas(RG_CACHE_LINE_BYTES) rg_wide totals[2 * TILE_ELEMENTS]; /* of the sums: two split rows a position */
+  alignas(RG_CACHE_LINE_BYTES) char buffer[HEADS_AT_ONCE * ROW_BUFFER_BYTES];
 } tile_buffers;
 
 /* The tensors of q or of k. */
@@ -145,9 +146,9 @@ static void do_run(const task *job, const side_tensors *side, row_run run, row_r
 
 /* Adds the sums of the region's positions to their totals and clears them. */
 static void add_to_totals(const task *job, tile_buffers *tile, const region *at) {
-  const int64_t n = 4 * job->slice_pairs;
+  const int64_t half = job->slice_pairs, n = SUM_HALVES * half;
   for (int64_t r = 0; r < at->rows; ++r) {
-    rg_real *sum = tile->rows + (2 * r + 1) * n; /* past the two tables of the position */
+    rg_real *sum = tile->rows + (r * TILE_ROW_HALVES + SUM_COS) * half;
     rg_wide *total = tile->totals + r * n;
     for (int64_t i = 0; i < n; ++i) {
       total[i] += (rg_wide)sum[i];
@@ -184,7 +185,7 @@ static void finish_table(const task *job, tile_buffers *tile, int grad_table, co
   rg_real row[2 * MAX_SLICE_PAIRS];
   for (int64_t r = 0; r < at->rows; ++r) {
     rg_real *sum = tile->rows + (r * TILE_ROW_HALVES + (is_cos ? SUM_COS : SUM_SIN)) * half;
-    rg_wide *total = tile->totals + (r * 4 + (is_cos ? 0 : 2)) * half;
+    rg_wide *total = tile->totals + (r * SUM_HALVES + (is_cos ? SUM_COS : SUM_SIN) - SUM_COS) * half;
     for (int64_t i = 0; i < 2 * half; ++i) {
       row[i] = (rg_real)(total[i] + (rg_wide)sum[i]);
       sum[i] = 0;
@@ -259,7 +260,7 @@ static void unit_range(void *arg, int64_t begin, int64_t end) {
   if (job->wants_tables) {
     const int64_t rows = job->tile_rows < end - begin ? job->tile_rows : end - begin;
     memset(tile.rows, 0, (size_t)(rows * TILE_ROW_HALVES * job->slice_pairs) * sizeof *tile.rows);
-    memset(tile.totals, 0, (size_t)(rows * 4 * job->slice_pairs) * sizeof *tile.totals);
+    memset(tile.totals, 0, (size_t)(rows * SUM_HALVES * job->slice_pairs) * sizeof *tile.totals);
   }
   region at = region_at(job, begin, end);
   for (int64_t u = begin; u < end;) {

@@ -1,64 +1,24 @@
-/* Vectors of pairs in memory: loads and stores in both styles, and rows of pairs staged as split rows.
+/* Rows of pairs in memory, and staged as split rows.
  *
  * A split row holds n pairs as rg_real: their first elements, then, `half` elements further on, their second ones. It
  * is what a row of the style rotate_half looks like, so one body serves both. */
 #ifndef ROPEGRAD_OPS_ROPE_APPLY_PAIRS_H
 #define ROPEGRAD_OPS_ROPE_APPLY_PAIRS_H
 
-#include "src/simd/rotate.h"
+#include "src/simd/pairs.h"
 #include "src/simd/rows.h"
 
-/* The first n lanes, 0 <= n <= RG_VF_WIDTH; without a mask where n is the constant RG_VF_WIDTH. */
-RG_INLINE rg_vf load_lanes(rg_dtype T, const void *row, int64_t i, int64_t n) {
-  return n == RG_VF_WIDTH ? rg_vf_load(T, rg_at_const(T, row, i)) : rg_vf_load_part(T, rg_at_const(T, row, i), n);
-}
-
-RG_INLINE void store_lanes(rg_dtype T, void *row, int64_t i, rg_vf v, int64_t n) {
-  if (n == RG_VF_WIDTH) {
-    rg_vf_store(T, rg_at(T, row, i), v);
-  } else {
-    rg_vf_store_part(T, rg_at(T, row, i), v, n);
-  }
-}
-
-/* Of the 2n consecutive elements of n interleaved pairs, how many lie in the first of two vectors. */
-RG_INLINE int64_t low_lanes(int64_t n) { return 2 * n < RG_VF_WIDTH ? 2 * n : RG_VF_WIDTH; }
-
-/* Pairs p to p + n of a contiguous row; the second elements of rotate_half lie `half` after the first. */
+/* Pairs p to p + n of a contiguous row; the second elements of rotate_half lie `half` after the first. See pairs.h. */
 RG_INLINE rg_pair load_pairs(rg_dtype T, rg_style style, const void *row, int64_t half, int64_t p, int64_t n) {
-  if (style == RG_STYLE_ROTATE_HALF) return (rg_pair){load_lanes(T, row, p, n), load_lanes(T, row, half + p, n)};
-  const int64_t low = low_lanes(n);
-  rg_vf a = load_lanes(T, row, 2 * p, low);
-  rg_vf b = load_lanes(T, row, 2 * p + low, 2 * n - low);
-  rg_pair pairs;
-  rg_vf_deinterleave(a, b, &pairs.first, &pairs.second);
-  return pairs;
+  return rg_load_pairs(T, style, row, rg_at_const(T, row, half), p, n);
 }
 
 RG_INLINE void store_pairs(rg_dtype T, rg_style style, void *row, int64_t half, int64_t p, rg_pair pairs, int64_t n) {
-  if (style == RG_STYLE_ROTATE_HALF) {
-    store_lanes(T, row, p, pairs.first, n);
-    store_lanes(T, row, half + p, pairs.second, n);
-    return;
-  }
-  const int64_t low = low_lanes(n);
-  rg_vf a, b;
-  rg_vf_interleave(pairs.first, pairs.second, &a, &b);
-  store_lanes(T, row, 2 * p, a, low);
-  store_lanes(T, row, 2 * p + low, b, 2 * n - low);
+  rg_store_pairs(T, style, row, rg_at(T, row, half), p, pairs, n);
 }
 
-/* Whole vectors past the caches: both parts of the row must be rg_stream_aligned. */
 RG_INLINE void stream_pairs(rg_dtype T, rg_style style, void *row, int64_t half, int64_t p, rg_pair pairs) {
-  if (style == RG_STYLE_ROTATE_HALF) {
-    rg_vf_stream(T, rg_at(T, row, p), pairs.first);
-    rg_vf_stream(T, rg_at(T, row, half + p), pairs.second);
-    return;
-  }
-  rg_vf a, b;
-  rg_vf_interleave(pairs.first, pairs.second, &a, &b);
-  rg_vf_stream(T, rg_at(T, row, 2 * p), a);
-  rg_vf_stream(T, rg_at(T, row, 2 * p + RG_VF_WIDTH), b);
+  rg_stream_pairs(T, style, row, rg_at(T, row, half), p, pairs);
 }
 
 /* How the pairs of a row lie in memory, in elements: `gap` from a pair's first element to its second, `step` from one
@@ -87,8 +47,8 @@ static inline void read_pairs(rg_dtype dtype, const void *row, pair_steps at, rg
     const int64_t lanes = n - p < RG_VF_WIDTH ? n - p : RG_VF_WIDTH;
     rg_pair pairs;
     RG_WITH_DTYPE(dtype, T, pairs = load_pairs(T, RG_STYLE_INTERLEAVED, row, 0, p, lanes));
-    store_lanes(RG_REAL_DTYPE, first, p, pairs.first, lanes);
-    store_lanes(RG_REAL_DTYPE, second, p, pairs.second, lanes);
+    rg_store_lanes(RG_REAL_DTYPE, first + p, pairs.first, lanes);
+    rg_store_lanes(RG_REAL_DTYPE, second + p, pairs.second, lanes);
   }
 }
 
@@ -102,7 +62,8 @@ static inline void write_pairs(rg_dtype dtype, void *row, pair_steps at, const r
   }
   for (int64_t p = 0; p < n; p += RG_VF_WIDTH) {
     const int64_t lanes = n - p < RG_VF_WIDTH ? n - p : RG_VF_WIDTH;
-    const rg_pair pairs = {load_lanes(RG_REAL_DTYPE, first, p, lanes), load_lanes(RG_REAL_DTYPE, second, p, lanes)};
+    const rg_pair pairs = {rg_load_lanes(RG_REAL_DTYPE, first + p, lanes),
+                           rg_load_lanes(RG_REAL_DTYPE, second + p, lanes)};
     RG_WITH_DTYPE(dtype, T, store_pairs(T, RG_STYLE_INTERLEAVED, row, 0, p, pairs, lanes));
   }
 }

@@ -12,7 +12,6 @@ enum {
   /* So many rows ahead of the arithmetic the inputs are asked for: the hardware's own prefetching stops at every page
    * and at the end of every head's rows. */
   ROWS_AHEAD = 4,
-  CACHE_LINE = 64,
   /* Of a row of grad_x on its way past the caches. */
   ROW_BUFFER_BYTES = 4096
 };
@@ -26,7 +25,14 @@ typedef struct row_walk {
 
 /* What a position needs at hand lies side by side in a tile: four split rows of tile_half pairs, which are cos, sin,
  * and the sums so far of grad_cos and of grad_sin. */
-enum { TABLE_COS = 0, TABLE_SIN = 2, SUM_COS = 4, SUM_SIN = 6, TILE_ROW_HALVES = 8 };
+enum {
+  TABLE_COS = 0,
+  TABLE_SIN = 2,
+  SUM_COS = 4,
+  SUM_SIN = 6,
+  TILE_ROW_HALVES = 8,
+  SUM_HALVES = TILE_ROW_HALVES - SUM_COS
+};
 
 /* How grad_x gets to memory: by ordinary stores, past the caches from registers, or past the caches through a buffer,
  * where the parts of a row are not aligned to vectors but the row is long enough for whole cache lines. */
@@ -71,13 +77,14 @@ RG_INLINE void tile_store(const row_run *run, int64_t which, int64_t p, rg_pair 
 RG_INLINE void prefetch(const char *row, int64_t ahead, int64_t begin, int64_t end) {
   /* An integer, for the address may lie outside the row's tensor: nothing is read there, so it does no harm. */
   const uintptr_t there = (uintptr_t)row + (uintptr_t)ahead;
-  for (int64_t at = begin; at < end; at += CACHE_LINE) __builtin_prefetch((const void *)(there + (uintptr_t)at), 0, 2);
+  for (int64_t at = begin; at < end; at += RG_CACHE_LINE_BYTES)
+    __builtin_prefetch((const void *)(there + (uintptr_t)at), 0, 2);
 }
 
 /* As many bytes of the row `ahead` as a vector of pairs has. */
 RG_INLINE void prefetch_pairs(rg_dtype T, const char *row, int64_t ahead, int64_t p) {
   const int64_t begin = 2 * p * (int64_t)RG_SIZE(T), end = begin + 2 * RG_VF_WIDTH * (int64_t)RG_SIZE(T);
-  if (begin % CACHE_LINE == 0) prefetch(row, ahead, begin, end);
+  if (begin % RG_CACHE_LINE_BYTES == 0) prefetch(row, ahead, begin, end);
 }
 
 /* What to do with a row: constants where a loop over pairs is compiled. */
@@ -146,7 +153,7 @@ RG_INLINE void do_row(rg_dtype T, rg_style style, row_work work, int64_t heads, 
 /* Copies bytes past the caches. */
 static void stream_bytes(char *to, const char *from, int64_t bytes) {
   const int64_t vector = RG_VF_WIDTH * (int64_t)sizeof(rg_real);
-  int64_t at = (int64_t)(-(uintptr_t)to % CACHE_LINE);
+  int64_t at = (int64_t)(-(uintptr_t)to % RG_CACHE_LINE_BYTES);
   if (at > bytes) at = bytes;
   memcpy(to, from, (size_t)at);
   for (; at + vector <= bytes; at += vector) {

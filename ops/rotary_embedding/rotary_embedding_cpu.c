@@ -21,7 +21,7 @@ enum { BLOCK = 16 * RG_VF_WIDTH };
  * enough for what came to stay in the first-level cache until its turn (12 bytes a frequency in the suite's dtypes);
  * the hardware foresees these rows badly, for of emb they use every other half. FAR, the first line of a row: a new
  * page is then looked up before the lines on it are asked for, which would have to wait. */
-enum { NEAR = 256, FAR = 4096, LINE_BYTES = 64 };
+enum { NEAR = 256, FAR = 4096 };
 
 /* What frequency j of a row needs besides the frequency itself: the two halves of the gradients, of the dtype T that
  * goes with them, and its angle. All contiguous. */
@@ -57,7 +57,7 @@ RG_INLINE row_distance within(row_distance distance, int64_t left) {
  * tensor, which a prefetch does not mind. */
 RG_INLINE void prefetch(const void *row, uintptr_t distance, int64_t offset, int64_t bytes) {
   const uintptr_t first = (uintptr_t)row + distance + (uintptr_t)offset;
-  for (int64_t b = 0; b < bytes; b += LINE_BYTES) __builtin_prefetch((const void *)(first + (uintptr_t)b));
+  for (int64_t b = 0; b < bytes; b += RG_CACHE_LINE_BYTES) __builtin_prefetch((const void *)(first + (uintptr_t)b));
 }
 
 /* What a vector at frequency j reads, but of a later row. At width 1 the arithmetic takes far longer than the memory,
@@ -197,9 +197,9 @@ RG_INLINE void do_rows(rg_dtype T, int rows, int64_t half, const task *job, row_
     row[r] = (half_rows){.grad_cos = {grad_cos, rg_at_const(T, grad_cos, half)},
                          .grad_sin = {grad_sin, rg_at_const(T, grad_sin, half)},
                          .emb = (const rg_real *)t[EMB].data + row_place(&t[EMB], b, s + r)};
-    prefetch(row[r].grad_cos[0], far.grad_cos, 0, LINE_BYTES);
-    prefetch(row[r].grad_sin[0], far.grad_sin, 0, LINE_BYTES);
-    prefetch(row[r].emb, far.emb, 0, LINE_BYTES);
+    prefetch(row[r].grad_cos[0], far.grad_cos, 0, RG_CACHE_LINE_BYTES);
+    prefetch(row[r].grad_sin[0], far.grad_sin, 0, RG_CACHE_LINE_BYTES);
+    prefetch(row[r].emb, far.emb, 0, RG_CACHE_LINE_BYTES);
   }
   for (int64_t j = 0; j < half; j += BLOCK) {
     add_block(T, rows, row, inv_freq, near, j, half - j < BLOCK ? half : j + BLOCK, sum);

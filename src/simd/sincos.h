@@ -29,10 +29,10 @@
 /* Three functions:
  *
  *   rg_vf_sincos(x, &sine, &cosine)
- *   rg_vf_grad_angle(gc, gs, x)        gs*cos(x) - gc*sin(x): what the gradients gc of cos(x) and gs of sin(x) send back
- *                                      to x
- *   rg_vf_grad_small_angle(gc, gs, x)  the same bits, if every |lane of x| <= RG_SINCOS_LIMIT, else of no use: for loops
- *                                      that look for larger angles themselves, many vectors at a time */
+ *   rg_vf_grad_angle(gc, gs, x)        gs*cos(x) - gc*sin(x): what the gradients gc of cos(x) and gs of sin(x) send
+ *                                      back to x
+ *   rg_vf_grad_small_angle(gc, gs, x)  the same bits in the lanes where |x| <= RG_SINCOS_LIMIT, of no use in others:
+ *                                      for loops that look for larger angles themselves, many vectors at a time */
 #if RG_LEVEL == RG_LEVEL_FLOAT64
 
 #define RG_SINCOS_LIMIT HUGE_VAL

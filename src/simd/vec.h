@@ -14,10 +14,10 @@
  *   rg_vf_store(t, p, v)               the converse, rounding to nearest even: NaN stays NaN, overflow gives infinity
  *   rg_vf_store_part(t, p, v, n)       the first n lanes, likewise
  *   rg_vf_stream(t, p, v)              as rg_vf_store, past the caches where the level can; see rg_stream_aligned
- *   rg_vf_load_two(t, p, &a, &b)       2*RG_VF_WIDTH consecutive elements, in an order that the level chooses for t: for
- *                                      work lane by lane that need not know which element a lane holds
- *   rg_vf_two_splits(t)                is that order the even elements in a, the odd ones in b? Else a's elements precede
- *                                      b's. Work on elements of two dtypes needs them in one order: see
+ *   rg_vf_load_two(t, p, &a, &b)       2*RG_VF_WIDTH consecutive elements, in an order that the level chooses for t:
+ *                                      for work lane by lane that need not know which element a lane holds
+ *   rg_vf_two_splits(t)                is that order the even elements in a, the odd ones in b? Else a's elements
+ *                                      precede b's. Work on elements of two dtypes needs them in one order: see
  *                                      rg_vf_load_two_like
  *   rg_vf_store_two(t, p, a, b)        the converse, rounding as rg_vf_store does
  *   rg_vf_stream_two(t, p, a, b)       likewise past the caches, at a multiple of two vectors' size in memory
@@ -48,6 +48,9 @@
 
 /* Bytes of an element; a constant expression when t is one. */
 #define RG_SIZE(t) ((t) == RG_F64 || (t) == RG_I64 ? (size_t)8 : (t) == RG_F32 || (t) == RG_I32 ? (size_t)4 : (size_t)2)
+
+/* What memory and caches move at a time, on every processor that the library is built for. */
+enum { RG_CACHE_LINE_BYTES = 64 };
 
 #if RG_LEVEL == RG_LEVEL_AVX2
 #include "src/simd/vec_avx2.h"
