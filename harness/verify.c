@@ -193,6 +193,8 @@ static bool run_repeatedly(rg_context *context, rgh_buffers *buffers, const rgh_
   return true;
 }
 
+size_t rgh_verify_device_bytes(const rgh_case *item) { return rgh_buffers_device_bytes(item, 0); }
+
 void rgh_verify_case(rg_context *context, const rgh_case *item, const rgh_verify_options *options,
                      rgh_verdict *verdict) {
   *verdict = (rgh_verdict){.status = RGH_FAIL};

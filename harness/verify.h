@@ -24,6 +24,9 @@ typedef struct rgh_verdict {
   rgh_message reason;   /* fail and skip: why, on one line; "" on pass */
 } rgh_verdict;
 
+/* Bytes of the device's memory that verifying the case takes. */
+size_t rgh_verify_device_bytes(const rgh_case *item);
+
 /* Allocates the case's tensors, runs it and judges it. Skipped, with the reason, when this build or machine cannot run
  * the variant or there is no memory for the tensors. */
 void rgh_verify_case(rg_context *context, const rgh_case *item, const rgh_verify_options *options,

@@ -161,7 +161,7 @@ int rgt_bench(int argc, char **argv, const char *const *full_argv) {
   int code;
   if (!rgt_options_parse(RGT_BENCH, "bench", help, argc, argv, &options, &code)) return code;
   options.argv = full_argv;
-  if (!rgt_session_begin(&session, &options, &code)) return code;
+  if (!rgt_session_begin(&session, &options, rgh_bench_device_bytes, &code)) return code;
   if (!create_timer(&session, &code)) {
     rgt_session_abandon(&session);
     return code;

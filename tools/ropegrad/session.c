@@ -64,11 +64,11 @@ static bool open_device(rgt_session *session, int *code) {
 }
 
 /* The GPU's memory is taken once, for the largest case; one that has too little for that may still run the others. */
-static bool open_gpu(rgt_session *session, int *code) {
+static bool open_gpu(rgt_session *session, size_t (*device_bytes)(const rgh_case *item), int *code) {
   size_t pool_bytes = 0;
   for (int c = 0; c < session->selection.num_cases; c++) {
     if (session->selection.too_large[c]) continue;
-    const size_t bytes = rgh_bench_device_bytes(session->selection.cases[c]);
+    const size_t bytes = device_bytes(session->selection.cases[c]);
     if (bytes > pool_bytes) pool_bytes = bytes;
   }
   const int threads = session->run.options.threads;
@@ -109,7 +109,8 @@ void rgt_session_abandon(rgt_session *session) {
   free(session->rows);
 }
 
-bool rgt_session_begin(rgt_session *session, const rgt_options *options, int *code) {
+bool rgt_session_begin(rgt_session *session, const rgt_options *options, size_t (*device_bytes)(const rgh_case *item),
+                       int *code) {
   memset(session, 0, sizeof *session);
   session->options = options;
   rgt_folders_find(&session->folders);
@@ -145,7 +146,7 @@ bool rgt_session_begin(rgt_session *session, const rgt_options *options, int *co
       .rows = session->rows,
       .num_rows = session->selection.num_cases,
   };
-  if (session->on_gpu && !open_gpu(session, code)) {
+  if (session->on_gpu && !open_gpu(session, device_bytes, code)) {
     rgt_session_abandon(session);
     return false;
   }

@@ -70,8 +70,10 @@ typedef struct rgt_session {
   rgh_run run;
 } rgt_session;
 
-/* Reads the suite and opens the device. *code as in rgt_options_parse. */
-bool rgt_session_begin(rgt_session *session, const rgt_options *options, int *code);
+/* Reads the suite and opens the device. On a GPU, device_bytes says how much of its memory a case takes at the most.
+ * *code as in rgt_options_parse. */
+bool rgt_session_begin(rgt_session *session, const rgt_options *options, size_t (*device_bytes)(const rgh_case *item),
+                       int *code);
 
 /* Prints the head of the table, once nothing that was asked for is found to be missing any more. */
 void rgt_session_print_head(const rgt_session *session);

@@ -56,7 +56,7 @@ int rgt_verify(int argc, char **argv, const char *const *full_argv) {
   int code;
   if (!rgt_options_parse(RGT_VERIFY, "verify", help, argc, argv, &options, &code)) return code;
   options.argv = full_argv;
-  if (!rgt_session_begin(&session, &options, &code)) return code;
+  if (!rgt_session_begin(&session, &options, rgh_verify_device_bytes, &code)) return code;
   const rgt_column columns[NUM_COLUMNS] = {{"op", rgt_op_width(&session.run), false},
                                            {"case", rgt_case_width(&session.run), false},
                                            {"status", 6, false},
