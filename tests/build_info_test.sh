@@ -15,7 +15,8 @@ fail() {
 # note ARGUMENT...: writes the header, for sources that lie in no git checkout.
 note() {
   rm -f "$folder/info.h"
-  GIT_CEILING_DIRECTORIES=$folder "$cmake" -D SOURCE="$folder" -D OUTPUT="$folder/info.h" -D COMPILER='cc "1"' -D FLAGS=-O2 \
+  GIT_CEILING_DIRECTORIES=$folder "$cmake" -D SOURCE="$folder" -D OUTPUT="$folder/info.h" \
+    -D COMPILER='cc "1"' -D FLAGS=-O2 \
     "$@" -P "$script" >"$folder/log" 2>&1
 }
 
