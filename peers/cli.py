@@ -128,9 +128,11 @@ def main(argv: list[str]) -> int:
             except ModuleNotFoundError as error:
                 raise Lacking(f"{error}; peers/requirements.txt says what is needed") from error
             session = Session(options, ["peers", *argv])
-            losses = session.run(suite, chosen)
-            if options.json:
-                options.json.write_text(json.dumps(session.record(), allow_nan=False) + "\n", encoding="utf-8")
+            try:
+                losses = session.run(suite, chosen)
+            finally:  # what was measured before something broke is not lost
+                if options.json and session.results:
+                    options.json.write_text(json.dumps(session.record(), allow_nan=False) + "\n", encoding="utf-8")
     except BadInput as error:
         return complain(WRONG_USE, str(error))
     except Lacking as error:

@@ -33,7 +33,7 @@ from peers.contenders import (
 from peers.inputs import Arguments
 from peers.record import ROPEGRAD, CaseResult, PeerResult, record_json
 from peers.ropegrad_ctypes import CPU, CUDA, Context, DLDevice, Library
-from peers.timing import CpuTimer, CudaTimer, Protocol
+from peers.timing import CpuTimer, CudaTimer, Protocol, TimingError
 
 PEERS = ["eager", COMPILED, *PUBLIC_NAMES]
 
@@ -234,7 +234,10 @@ class Session:
             return result
         able = [c for c in contenders if verdicts[c.name].status == "pass"]
         if able:
-            result.timing = timer.measure(able, arguments)
+            try:
+                result.timing = timer.measure(able, arguments)
+            except TimingError as error:
+                result.reason = f"not timed: {error}"
         series = result.timing.series if result.timing else {}
         rivals = {c.outputs: series[c.name].us for c in able if c.name.startswith(ROPEGRAD)}
         entries = [PeerResult(c, verdicts[c.name], series.get(c.name), rivals.get(c.outputs)) for c in contenders]
@@ -284,8 +287,8 @@ class Session:
             for case in group:
                 begin = time.monotonic()
                 found.append(self._run_case(case, context, variant, threads, timer))
+                self.results.append(found[-1])
                 self._tell(f"{case.title}: {time.monotonic() - begin:.1f} s", last=True)
-            self.results += found
             table.print_group(found)
             sys.stdout.flush()
         context.close()

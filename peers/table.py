@@ -61,7 +61,7 @@ def _print_notes(results: list[CaseResult]) -> None:
     notes: dict[str, int] = {}
     for r in results:
         if r.own is None or r.own.series is None:
-            text = f"{r.case.name}: {r.own.verdict.reason if r.own else r.reason}"
+            text = f"{r.case.name}: {r.reason or (r.own.verdict.reason if r.own else '')}"
             notes[text] = notes.get(text, 0) + 1
         for p in r.peers:
             if p.series is None:
