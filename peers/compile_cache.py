@@ -20,7 +20,7 @@ from peers.cases import Case
 if TYPE_CHECKING:
     from peers.contenders import Form
 
-CUDA_HELPERS = 8  # at most: each has a context of its own on the GPU
+CUDA_HELPERS = 14  # at most: each has a context of its own on the GPU
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def private_cache() -> Iterator[None]:
 @dataclass(frozen=True)
 class Job:
     case: Case
-    form: Form
+    form: Form | str  # of torch.compile, or the name of a public peer that has kernels to compile
     device: str
     threads: int
 
@@ -61,16 +61,18 @@ def configure(threads: int) -> None:
 def _compile(job: Job) -> None:
     import torch
 
-    from peers.contenders import compiled_arguments, compiled_function
+    from peers.contenders import PUBLIC, compiled_arguments, compiled_function
     from peers.inputs import blank
 
     configure(job.threads)
-    function = compiled_function(job.case, job.form)
+    case, form = job.case, job.form
+    names = [t.name for t in case.op.inputs] if isinstance(form, str) else compiled_arguments(case, form)
+    tensors = {name: blank(case.shape(name), case.dtypes[name], job.device) for name in names}
     with torch.no_grad():
-        function(*[
-            blank(job.case.shape(name), job.case.dtypes[name], job.device)
-            for name in compiled_arguments(job.case, job.form)
-        ])  # fmt: skip
+        if isinstance(form, str):
+            PUBLIC[case.op.name][form](case).prepare(tensors)()
+        else:
+            compiled_function(case, form)(*tensors.values())
 
 
 def _start_helper() -> None:

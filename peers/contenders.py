@@ -226,4 +226,5 @@ PUBLIC: dict[str, dict[str, Callable[[Case], Contender]]] = {
     }
 }
 PUBLIC_NAMES = sorted({name for makers in PUBLIC.values() for name in makers})
+COMPILES = {"liger_kernel", "flash_attn"}  # Triton kernels
 CUDA_ONLY = {"liger_kernel", "flash_attn", "apex"}

@@ -51,9 +51,10 @@ class Memory:
         bytes_each = prod(self.shape) * self.itemsize
         self.pitch = -(-(bytes_each + RANGE_BYTES) // STEP_BYTES) * STEP_BYTES
         self.slots = 1 if anywhere else SLOTS
-        elements = (self.pitch * self.slots + STEP_BYTES) // self.itemsize
+        elements = (self.pitch * self.slots + 2 * STEP_BYTES) // self.itemsize
         self.base = torch.empty(elements, dtype=self.dtype, device=device)
-        self.first = -self.base.data_ptr() % STEP_BYTES  # bytes to the first address that is a multiple of the step
+        # Bytes to the first address that is a multiple of the step; not 0, for which torch.compile has code of its own.
+        self.first = STEP_BYTES - self.base.data_ptr() % STEP_BYTES
         self.shifts: list[int] = []
         if anywhere:
             fill_anywhere(self.base, spec.fill, case, generator)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import platform
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import metadata
+from importlib.util import find_spec
 from itertools import groupby
 from typing import Any
 
@@ -20,6 +21,7 @@ from peers.cases import BadInput, Case, Lacking
 from peers.check import Verdict, check
 from peers.contenders import (
     COMPILED,
+    COMPILES,
     CUDA_ONLY,
     PUBLIC,
     PUBLIC_NAMES,
@@ -115,8 +117,8 @@ class Session:
         }
         for name in ("numpy", "triton", *PUBLIC_NAMES):
             try:
-                found[name] = str(getattr(importlib.import_module(name), "__version__", "unknown"))
-            except Exception:  # noqa: BLE001  a broken package counts as one that is not there
+                found[name] = metadata.version(name.replace("_", "-"))
+            except metadata.PackageNotFoundError:
                 found[name] = None
         found["gpu"] = gpu.facts(self.device) if self.on_cuda else None
         return found
@@ -157,6 +159,10 @@ class Session:
                     if form.dynamic:
                         key = (form, case.op.name, case.in_place, ones, *case.dtypes.values(), threads)
                     jobs.setdefault(key, compile_cache.Job(case, form, str(self.device), threads))
+        for case in cases if self.on_cuda else []:
+            for name in sorted(COMPILES & set(self.wanted) & set(PUBLIC.get(case.op.name, {}))):
+                if find_spec(name):
+                    jobs[(name, case.name)] = compile_cache.Job(case, name, str(self.device), 1)
         begin = time.monotonic()
         helpers = self.options.compile_jobs
         compile_cache.compile_all(list(jobs.values()), helpers, lambda n, of: self._tell(f"compiled {n} of {of}"))
