@@ -34,8 +34,8 @@ Examples:
   python3 -m peers --device cuda --op rope_2d --case b2_s773 --budget 0
   python3 -m peers --peer torch.compile --repetitions 1 --calls 9
 
-Exit codes: 0 fine; 1 ropegrad was wrong, or slower than a peer; 2 wrong use or a bad file; 3 this machine lacks what
-was asked."""
+Exit codes: 0 fine; 1 ropegrad was wrong, could not run a case, or was slower than a peer; 2 wrong use or a bad file;
+3 this machine lacks what was asked."""
 
 
 def thread_counts(text: str) -> list[int]:

@@ -31,8 +31,8 @@ def rotary_embedding(
 ) -> Outputs:
     """grad_position_ids [B, S]. The halves of emb are equal: only the first is read."""
     theta = emb.chunk(2, dim=-1)[0]
-    gc = sum(grad_cos.chunk(2, dim=-1))
-    gs = sum(grad_sin.chunk(2, dim=-1))
+    gc = torch.add(*grad_cos.chunk(2, dim=-1))
+    gs = torch.add(*grad_sin.chunk(2, dim=-1))
     grad_theta = gs * theta.cos() - gc * theta.sin()
     return ((grad_theta * inv_freq_expanded.transpose(1, 2)).sum(-1) * attention_scaling,)
 

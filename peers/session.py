@@ -234,7 +234,7 @@ class Session:
                 verdicts |= check(case, inputs, results)
             del inputs, results
         except RuntimeError as error:
-            if "memory" not in str(error):
+            if "out of memory" not in str(error) and "can't allocate memory" not in str(error):
                 raise
             result.reason = "no memory for its tensors"
             return result
@@ -245,7 +245,7 @@ class Session:
             except TimingError as error:
                 result.reason = f"not timed: {error}"
         series = result.timing.series if result.timing else {}
-        rivals = {c.outputs: series[c.name].us for c in able if c.name.startswith(ROPEGRAD)}
+        rivals = {c.outputs: series[c.name].us for c in able if c.name in series and c.name.startswith(ROPEGRAD)}
         entries = [PeerResult(c, verdicts[c.name], series.get(c.name), rivals.get(c.outputs)) for c in contenders]
         result.own = entries[0]
         result.peers = [e for e in entries if not e.contender.name.startswith(ROPEGRAD)] + absent
@@ -260,7 +260,7 @@ class Session:
             print(text, file=sys.stderr, flush=True)
 
     def run(self, suite: str, cases: list[Case]) -> bool:
-        """Whether ropegrad was wrong or slower than a peer anywhere."""
+        """Whether ropegrad was wrong, could not run, or was slower than a peer anywhere."""
         self.suite = suite
         self._print_head(suite, cases)
         self._compile_ahead([c for c in cases if not c.unsupported])

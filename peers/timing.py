@@ -145,6 +145,35 @@ class TimingError(Exception):
     """The profiler's record does not match the calls that were made."""
 
 
+FLUSH_KERNEL, WAIT_KERNEL = "bitwise_not", "spin_kernel"  # a part of their names
+
+
+def read_spans(activities: list[tuple[int, int, str]], expected: int) -> list[Span]:
+    """The calls among all activities (start and end in nanoseconds, name), which are in order of time."""
+    spans: list[Span] = []
+    call: list[tuple[int, int]] | None = None  # of the call being read; None: between a wait and the flush
+    calls: list[list[tuple[int, int]]] = []
+    for begin, end, name in activities:
+        if FLUSH_KERNEL in name:
+            call = []
+            calls.append(call)
+        elif WAIT_KERNEL in name:
+            call = None
+        elif call is not None:
+            call.append((begin, end))
+    if len(calls) != expected or not all(calls):
+        found = f"{len(calls)} calls, {sum(map(bool, calls))} of them with work"
+        raise TimingError(f"the profile shows {found}, where {expected} were made")
+    for call in calls:
+        last = max(end for _, end in call)
+        busy, reached = 0, 0
+        for begin, end in call:  # activities may overlap
+            busy += max(0, end - max(begin, reached))
+            reached = max(reached, end)
+        spans.append(Span((last - call[0][0]) * 1e-3, len(call), (last - call[0][0] - busy) * 1e-3))
+    return spans
+
+
 class CudaTimer:
     """Many calls are recorded in one profile and told apart afterwards: before each stands the flush, a kernel that no
     contender uses, and before that a wait, which ends the call before it.
@@ -154,7 +183,6 @@ class CudaTimer:
     `launches_ahead` there is almost no wait, and such gaps count.
     """
 
-    FLUSH_KERNEL, WAIT_KERNEL = "bitwise_not", "spin_kernel"
     WAIT_US_MOST, WAIT_US_LEAST = 20_000.0, 20.0
 
     def __init__(self, protocol: Protocol, device: torch.device) -> None:
@@ -199,30 +227,6 @@ class CudaTimer:
         ]
         return sorted(found)
 
-    def _spans(self, activities: list[tuple[int, int, str]], expected: int) -> list[Span]:
-        spans: list[Span] = []
-        call: list[tuple[int, int]] | None = None  # of the call being read; None: between a wait and the flush
-        calls: list[list[tuple[int, int]]] = []
-        for begin, end, name in activities:
-            if self.FLUSH_KERNEL in name:
-                call = []
-                calls.append(call)
-            elif self.WAIT_KERNEL in name:
-                call = None
-            elif call is not None:
-                call.append((begin, end))
-        if len(calls) != expected or not all(calls):
-            found = f"{len(calls)} calls, {sum(map(bool, calls))} of them with work"
-            raise TimingError(f"the profile shows {found}, where {expected} were made")
-        for call in calls:
-            last = max(end for _, end in call)
-            busy, reached = 0, 0
-            for begin, end in call:  # activities may overlap
-                busy += max(0, end - max(begin, reached))
-                reached = max(reached, end)
-            spans.append(Span((last - call[0][0]) * 1e-3, len(call), (last - call[0][0] - busy) * 1e-3))
-        return spans
-
     def measure(self, contenders: list[Contender], arguments: Arguments) -> Timing:
         waits: dict[str, float] = {}
 
@@ -256,7 +260,7 @@ class CudaTimer:
             activities = self._profiled(all_rounds)
         finally:
             gc.enable()
-        spans = iter(self._spans(activities, rounds * len(contenders)))
+        spans = iter(read_spans(activities, rounds * len(contenders)))
         series = {c.name: Series() for c in contenders}
         for turn in range(rounds):
             place = turn % (warmups + calls)

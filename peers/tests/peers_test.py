@@ -37,7 +37,7 @@ from peers.contenders import eager, ropegrad
 from peers.inputs import RANGE_BYTES, STEP_BYTES, Arguments
 from peers.operators import OPERATORS, cost
 from peers.ropegrad_ctypes import CPU, Call, Context, DLDevice, Library, RopegradError
-from peers.timing import Protocol, calls_within
+from peers.timing import Protocol, TimingError, calls_within, read_spans
 
 LIBRARY = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build" / "libropegrad.so")
 CPU_DEVICE = torch.device("cpu")
@@ -182,6 +182,29 @@ class Inputs(unittest.TestCase):
         allowed = machine.online()
         self.assertEqual(sorted(machine.cpus_for(len(allowed), allowed)), sorted(allowed))
         self.assertEqual(machine.cpu_list("0-2,5"), [0, 1, 2, 5])
+
+
+class Spans(unittest.TestCase):
+    """What is read out of a profile of the GPU."""
+
+    WAIT, FLUSH = "void spin_kernel(long)", "elementwise_kernel<bitwise_not_kernel>"
+
+    def test_a_call_is_what_stands_between_a_flush_and_the_next_wait(self) -> None:
+        activities = [
+            (0, 10, self.WAIT), (20, 30, "forward pass, untimed"), (40, 90, self.FLUSH),
+            (100, 1100, "a"), (2100, 3100, "b"),
+            (4000, 4010, self.WAIT), (4020, 4090, self.FLUSH), (5000, 7000, "c"), (6000, 9000, "overlaps"),
+            (9500, 9600, self.WAIT),
+        ]  # fmt: skip
+        first, second = read_spans(activities, 2)
+        self.assertEqual((first.us, first.activities, first.idle), (3.0, 2, 1.0))
+        self.assertEqual((second.us, second.activities, second.idle), (4.0, 2, 0.0))
+
+    def test_a_profile_that_lost_something_is_refused(self) -> None:
+        whole = [(0, 10, self.WAIT), (20, 30, self.FLUSH), (40, 50, "a")]
+        for activities in (whole[:2], whole[1:2] + whole, [whole[0], whole[2]]):
+            with self.assertRaises(TimingError):
+                read_spans(activities, 1)
 
 
 class Costs(unittest.TestCase):
