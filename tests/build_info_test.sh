@@ -1,5 +1,6 @@
 #!/bin/sh
-# What a build says of its commit, when git is asked and when it is told. Usage: build_info_test.sh CMAKE BUILD_INFO.CMAKE
+# What a build says of its commit, when git is asked and when it is told.
+# Usage: build_info_test.sh CMAKE BUILD_INFO.CMAKE
 set -u
 cmake=$1 script=$2
 folder=$(mktemp -d)

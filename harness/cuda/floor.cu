@@ -1,9 +1,9 @@
 /* The plain copies that the floor is measured with on a GPU: vector loads and stores of every byte of a source and a
  * target, without arithmetic but the XOR by which each load must be waited for.
  *
- * Small cases are over in the time of a few instruction fetches from memory, so these kernels are short: 32-bit places,
- * one path for whole and for partial chunks, and a block for every chunk. (Grids of only as many blocks as the GPU holds,
- * which go round, were tried over the 96 cases of the default suite and won in one, by 1 %.) */
+ * Small cases are over in the time of a few instruction fetches from memory, so these kernels are short: 32-bit
+ * places, one path for whole and for partial chunks, and a block for every chunk. (Grids of only as many blocks as the
+ * GPU holds, which go round, were tried over the 96 cases of the default suite and won in one, by 1 %.) */
 #include "harness/cuda/floor_params.h"
 
 namespace {

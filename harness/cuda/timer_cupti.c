@@ -100,17 +100,18 @@ static bool time_call(rgh_timer *timer, rgh_timed_call call, void *argument, dou
   if (!rgh_cuda_flush_run(&t->flush, why) || !call(argument, why) || !rgh_cuda_wait(cuda, "the timed call", why)) {
     return false;
   }
-  bool found = false;
   /* Until the call's records are there and asking once more brings no other. */
-  for (int f = 0, before = -1; f < MAX_FLUSHES && !(found && before == t->count); f++) {
-    before = t->count;
+  bool found = false, lost = false;
+  for (int f = 0, before = -1, count = 0; f < MAX_FLUSHES && !(found && before == count); f++) {
+    before = count;
     if (!good(t, t->cupti.cuptiActivityFlushAll(0), "fetching the records", why)) return false;
     pthread_mutex_lock(&lock);
-    found = rgh_activity_span(t->list, t->count, t->flush.mark, us, why);
+    count = t->count;
+    lost = t->overflowed || t->dropped > 0;
+    found = rgh_activity_span(t->list, count, t->flush.mark, us, why);
     pthread_mutex_unlock(&lock);
   }
-  if (t->overflowed || t->dropped > 0) return rgh_fail(why, "CUPTI lost records of the GPU's activities");
-  return found;
+  return lost ? rgh_fail(why, "CUPTI lost records of the GPU's activities") : found;
 }
 
 static void destroy(rgh_timer *timer) {
