@@ -25,6 +25,16 @@ def _ask(index: int) -> dict[str, str]:
     return dict(zip(QUERY, values, strict=True)) if len(values) == len(QUERY) else {}
 
 
+def _driver_cuda_version() -> str:
+    """ "13.0"; "": the driver does not say."""
+    version = ctypes.c_int()
+    try:
+        status: int = ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+    except (OSError, AttributeError):
+        return ""
+    return f"{version.value // 1000}.{version.value % 1000 // 10}" if status == 0 else ""
+
+
 def facts(device: torch.device) -> dict[str, Any]:
     properties = torch.cuda.get_device_properties(device)
     answers = _ask(device.index or 0)
@@ -43,7 +53,7 @@ def facts(device: torch.device) -> dict[str, Any]:
         "name": properties.name,
         "compute_capability": f"{properties.major}.{properties.minor}",
         "driver_version": answers.get("driver_version"),
-        "driver_cuda_version": torch.version.cuda or "",  # PyTorch's own, which the driver serves
+        "driver_cuda_version": _driver_cuda_version(),
         "toolkit_version": None,
         "nvcc_flags": None,
         "multiprocessors": properties.multi_processor_count,
@@ -67,5 +77,8 @@ def cupti_version() -> int | None:
     if not found:
         return None
     version = ctypes.c_uint32()
-    status: int = ctypes.CDLL(found.group(1)).cuptiGetVersion(ctypes.byref(version))
+    try:
+        status: int = ctypes.CDLL(found.group(1)).cuptiGetVersion(ctypes.byref(version))
+    except (OSError, AttributeError):
+        return None
     return version.value if status == 0 else None

@@ -62,6 +62,7 @@ class Session:
             options.repetitions, options.warmups, options.calls, options.budget, 2 * cache_bytes, options.seed,
             not options.launch_gaps,
         )  # fmt: skip
+        self.software()  # should it fail, then not after everything was measured
         self.begin = time.monotonic()
         self.suite = ""
         self.results: list[CaseResult] = []

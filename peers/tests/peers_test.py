@@ -15,6 +15,7 @@ import unittest
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -30,14 +31,15 @@ for module in ("torch", "jsonschema"):
 import torch
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from peers import cli, machine
+from peers import cli, gpu, machine
 from peers.cases import Case, load_suite, select
-from peers.check import TOLERANCES, check
-from peers.contenders import eager, ropegrad
+from peers.check import TOLERANCES, Verdict, check
+from peers.contenders import Contender, eager, ropegrad
 from peers.inputs import RANGE_BYTES, STEP_BYTES, Arguments
 from peers.operators import OPERATORS, cost
+from peers.record import CaseResult, PeerResult, record_json
 from peers.ropegrad_ctypes import CPU, Call, Context, DLDevice, Library, RopegradError
-from peers.timing import Protocol, TimingError, calls_within, read_spans
+from peers.timing import Protocol, Series, Timing, TimingError, calls_within, read_spans
 
 LIBRARY = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build" / "libropegrad.so")
 CPU_DEVICE = torch.device("cpu")
@@ -63,6 +65,12 @@ def small_cases() -> list[Case]:
     found += [replace(c, options={"sin_pairing": "same_half"}) for c in found if c.op.name == "rope_apply"]
     found += [c.made_in_place() for c in found if c.op.replaced]
     return found
+
+
+def problems_of(record: dict[str, Any]) -> list[str]:
+    """Where it breaks the schema."""
+    schema = json.loads((ROOT / "schema" / "record.schema.json").read_text())
+    return [f"{e.json_path}: {e.message[:200]}" for e in Draft202012Validator(schema).iter_errors(record)]
 
 
 class Correctness(unittest.TestCase):
@@ -222,6 +230,34 @@ class Costs(unittest.TestCase):
             self.assertEqual((work.read_bytes, work.write_bytes), (read, write), op)
 
 
+class Records(unittest.TestCase):
+    def test_a_record_of_a_gpu_conforms_to_the_schema(self) -> None:
+        case = select(load_suite("sol-execbench-rope")[1], ["rope_apply"], [], "no", None)[0]
+
+        def result(name: str, outputs: tuple[str, ...], us: float, rival_us: float) -> PeerResult:
+            series = Series([[us, us + 1, us + 2]] * 3, [2] * 9, [0.5] * 9)
+            contender = Contender(name, outputs, lambda _: lambda: None, lambda _r, _t: {})
+            return PeerResult(contender, Verdict("pass"), series, rival_us)
+
+        measured = CaseResult(case, "cuda:0", "cuda.sm90.dense", 16, timing=Timing(5, 3, {}))
+        measured.own = result("ropegrad", case.op.output_names, 2, 3)
+        measured.peers = [result("eager", case.op.output_names, 5, 3), result("liger_kernel", ("grad_q",), 1, 2.5)]
+        answers = dict(zip(gpu.QUERY, ("580.159.04", "1980", "3201", "345", "3201", "29", "700.00", "76.5"), strict=True))
+        properties = mock.Mock(major=9, minor=0, multi_processor_count=132, L2_cache_size=60 << 20, total_memory=1 << 37)
+        properties.name = "a GPU"
+        with (
+            mock.patch.object(gpu, "_ask", return_value=answers),
+            mock.patch.object(torch.cuda, "get_device_properties", return_value=properties),
+        ):
+            software = {"gpu": gpu.facts(torch.device("cuda", 0))}
+        environment = machine.environment(LIBRARY, "0.1.0", ["peers"], 16)
+        document = json.loads(json.dumps(record_json("suite", environment, software, Protocol(), True, [measured])))
+        self.assertEqual(problems_of(document), [])
+        (row,) = document["summary"]
+        self.assertEqual([p["ratio"] for p in row["peers"]], [2.0, 0.8])
+        self.assertEqual(row["slower_than_a_peer"], [case.name])
+
+
 class CommandLine(unittest.TestCase):
     def run_peers(self, *argv: str) -> tuple[int, str, str]:
         out, err = io.StringIO(), io.StringIO()
@@ -233,7 +269,6 @@ class CommandLine(unittest.TestCase):
         return code, out.getvalue(), err.getvalue()
 
     def test_a_record_conforms_to_the_schema(self) -> None:
-        schema: dict[str, Any] = json.loads((ROOT / "schema" / "record.schema.json").read_text())
         with tempfile.TemporaryDirectory() as folder:
             suite, record = Path(folder) / "tiny.json", Path(folder) / "record.json"
             cases: list[dict[str, Any]] = [{"op": op, "name": "tiny", "dims": dims} for op, dims in SMALL.items()]
@@ -246,8 +281,7 @@ class CommandLine(unittest.TestCase):
             )
             document = json.loads(record.read_text())
         self.assertIn(code, (0, 1), err)  # 1: slower than a peer, which such a short run may show
-        problems = [f"{e.json_path}: {e.message[:200]}" for e in Draft202012Validator(schema).iter_errors(document)]
-        self.assertEqual(problems, [])
+        self.assertEqual(problems_of(document), [])
         self.assertEqual((document["passed"], document["failed"], document["skipped"]), (6, 0, 1))
         for case in document["cases"]:
             if case["verify"]["status"] == "pass":
