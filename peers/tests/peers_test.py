@@ -242,8 +242,10 @@ class Records(unittest.TestCase):
         measured = CaseResult(case, "cuda:0", "cuda.sm90.dense", 16, timing=Timing(5, 3, {}))
         measured.own = result("ropegrad", case.op.output_names, 2, 3)
         measured.peers = [result("eager", case.op.output_names, 5, 3), result("liger_kernel", ("grad_q",), 1, 2.5)]
-        answers = dict(zip(gpu.QUERY, ("580.159.04", "1980", "3201", "345", "3201", "29", "700.00", "76.5"), strict=True))
-        properties = mock.Mock(major=9, minor=0, multi_processor_count=132, L2_cache_size=60 << 20, total_memory=1 << 37)
+        said = ("580.159.04", "1980", "3201", "345", "3201", "29", "700.00", "76.5")
+        answers = dict(zip(gpu.QUERY, said, strict=True))
+        sizes = {"multi_processor_count": 132, "L2_cache_size": 60 << 20, "total_memory": 1 << 37}
+        properties = mock.Mock(major=9, minor=0, **sizes)
         properties.name = "a GPU"
         with (
             mock.patch.object(gpu, "_ask", return_value=answers),
