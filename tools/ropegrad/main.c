@@ -10,7 +10,8 @@
 static const struct {
   const char *name;
   int (*run)(int argc, char **argv, const char *const *full_argv);
-} commands[] = {{"list", rgt_list}, {"verify", rgt_verify}, {"bench", rgt_bench}};
+} commands[] = {{"list", rgt_list},     {"verify", rgt_verify},   {"bench", rgt_bench},
+                {"report", rgt_report}, {"records", rgt_records}, {"compare", rgt_compare}};
 enum { NUM_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const char help[] =
@@ -19,6 +20,10 @@ static const char help[] =
     "  ropegrad list                    operators, variants, suites, and what this machine can run\n"
     "  ropegrad verify [options]        hold every output against a float64 reference\n"
     "  ropegrad bench  [options]        verify, then time beside the floor: a plain copy of the same bytes\n"
+    "  ropegrad report [options]        the site of the records\n"
+    "  ropegrad records check DIR       hold records against their schema and their own samples\n"
+    "  ropegrad records reproduce FILE  run a record's command again here, and compare\n"
+    "  ropegrad compare OLD NEW         what became slower or faster beyond noise\n"
     "  ropegrad COMMAND --help          options, examples, and what the columns mean\n"
     "  ropegrad --version\n"
     "\n"

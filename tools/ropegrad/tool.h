@@ -92,5 +92,8 @@ int rgt_session_end(rgt_session *session, json_t *(*to_json)(const rgh_run *));
 int rgt_list(int argc, char **argv, const char *const *full_argv);
 int rgt_verify(int argc, char **argv, const char *const *full_argv);
 int rgt_bench(int argc, char **argv, const char *const *full_argv);
+int rgt_report(int argc, char **argv, const char *const *full_argv);
+int rgt_records(int argc, char **argv, const char *const *full_argv);
+int rgt_compare(int argc, char **argv, const char *const *full_argv);
 
 #endif /* ROPEGRAD_TOOLS_TOOL_H */

@@ -1,0 +1,32 @@
+#include "harness/evidence/problems.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void rge_problem_add(rge_problems *problems, rge_weight weight, const char *format, ...) {
+  if (weight > problems->worst) problems->worst = weight;
+  if (problems->list == NULL) problems->list = malloc(RGE_MAX_PROBLEMS * sizeof *problems->list);
+  if (problems->list == NULL || problems->count == RGE_MAX_PROBLEMS) {
+    problems->left_out++;
+    return;
+  }
+  rgh_message what;
+  va_list values;
+  va_start(values, format);
+  vsnprintf(what.text, sizeof what.text, format, values);
+  va_end(values);
+  rge_problem *problem = &problems->list[problems->count++];
+  problem->weight = weight;
+  rgh_message copy = what; /* rgh_fail shortens it and keeps it on one line */
+  rgh_fail(&problem->what, "%s", copy.text);
+}
+
+bool rge_problems_reach(const rge_problems *problems, rge_weight weight) {
+  return problems->count + problems->left_out > 0 && problems->worst >= weight;
+}
+
+void rge_problems_free(rge_problems *problems) {
+  free(problems->list);
+  *problems = (rge_problems){0};
+}

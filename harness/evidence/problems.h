@@ -1,0 +1,35 @@
+/* problems.h: what is wrong with a record, one line each. */
+#ifndef ROPEGRAD_HARNESS_EVIDENCE_PROBLEMS_H
+#define ROPEGRAD_HARNESS_EVIDENCE_PROBLEMS_H
+
+#include "harness/message.h"
+
+/* How much a problem matters, the worst last. */
+typedef enum rge_weight {
+  RGE_NOTE,    /* worth knowing; changes nothing */
+  RGE_LOWERS,  /* the record is not evidence that others can follow: it counts as reported only */
+  RGE_UNUSABLE /* the record cannot be read as one */
+} rge_weight;
+
+typedef struct rge_problem {
+  rge_weight weight;
+  rgh_message what;
+} rge_problem;
+
+/* A hostile file can have a problem in every number: the list ends after so many, and left_out counts the rest. */
+enum { RGE_MAX_PROBLEMS = 40 };
+typedef struct rge_problems {
+  rge_problem *list;
+  int count, left_out;
+  rge_weight worst;
+} rge_problems;
+
+void rge_problem_add(rge_problems *problems, rge_weight weight, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Whether one of them weighs so much or more. */
+bool rge_problems_reach(const rge_problems *problems, rge_weight weight);
+
+void rge_problems_free(rge_problems *problems);
+
+#endif /* ROPEGRAD_HARNESS_EVIDENCE_PROBLEMS_H */

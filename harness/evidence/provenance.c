@@ -1,0 +1,141 @@
+#include "harness/evidence/provenance.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/environment.h"
+#include "harness/evidence/text.h"
+
+static const json_t *environment_of(const rge_record *record) { return json_object_get(record->head, "environment"); }
+
+static const json_t *gpu_of(const rge_record *record) { return json_object_get(environment_of(record), "gpu"); }
+
+static bool on_gpu(const char *device) { return strncmp(device, "cuda", 4) == 0; }
+
+char *rge_hardware_name(const rge_record *record, const char *device) {
+  const char *name = on_gpu(device) ? json_string_value(json_object_get(gpu_of(record), "name"))
+                                    : rge_record_text(record, "environment", "cpu_model");
+  return strdup(name != NULL && *name != '\0' ? name : on_gpu(device) ? "unknown GPU" : "unknown CPU");
+}
+
+char *rge_setup_text(const rge_record *record, const char *device) {
+  const json_t *gpu = gpu_of(record);
+  rge_text text = {0};
+  if (on_gpu(device)) {
+    const char *driver = json_string_value(json_object_get(gpu, "driver_version"));
+    const char *toolkit = json_string_value(json_object_get(gpu, "toolkit_version"));
+    rge_text_format(&text, "driver %s, built with CUDA %s", driver != NULL ? driver : "unknown",
+                    toolkit != NULL ? toolkit : "unknown");
+  } else {
+    rge_text_format(&text, "%lld thread%s", (long long)record->threads, record->threads == 1 ? "" : "s");
+    const json_int_t online = json_integer_value(json_object_get(environment_of(record), "cpus_online"));
+    if (online > 0) rge_text_format(&text, " of %lld", (long long)online);
+  }
+  return text.bytes;
+}
+
+/* ---- one machine or two ---- */
+
+static bool same_value(const json_t *a, const json_t *b, const char *key) {
+  const json_t *x = json_object_get(a, key), *y = json_object_get(b, key);
+  return x == y || (x != NULL && y != NULL && json_equal(x, y));
+}
+
+/* A new kernel counts a machine's memory a little differently. */
+static bool same_memory(const json_t *a, const json_t *b) {
+  const double x = json_number_value(json_object_get(a, "memory_bytes"));
+  const double y = json_number_value(json_object_get(b, "memory_bytes"));
+  return x - y < 1e9 && y - x < 1e9;
+}
+
+bool rge_same_machine(const rge_record *a, const rge_record *b) {
+  const json_t *x = environment_of(a), *y = environment_of(b);
+  return same_value(x, y, "cpu_model") && same_value(x, y, "cpus_online") && same_memory(x, y) &&
+         (!json_is_object(gpu_of(a)) || !json_is_object(gpu_of(b)) || same_value(gpu_of(a), gpu_of(b), "name"));
+}
+
+/* ---- what is missing ---- */
+
+static void check_commit(rge_record *record) {
+  const json_t *dirty = json_object_get(environment_of(record), "dirty");
+  if (record->commit[0] == '\0') {
+    rge_problem_add(&record->problems, RGE_LOWERS, "environment.commit is not known: there is no source to build");
+  } else if (json_is_true(dirty)) {
+    rge_problem_add(&record->problems, RGE_LOWERS,
+                    "environment.dirty: the checkout held uncommitted changes, so the commit is not its source");
+  } else if (!json_is_false(dirty)) {
+    rge_problem_add(&record->problems, RGE_LOWERS,
+                    "environment.dirty is not known: the checkout may have held uncommitted changes");
+  }
+}
+
+/* Whether this build was made from the record's commit, so that its device code can be compared. */
+static bool built_from(const char *commit) {
+  char version[128], part[16];
+  rgh_version_text(version, sizeof version);
+  snprintf(part, sizeof part, "%.12s", commit);
+  return strlen(commit) >= 12 && strstr(version, part) != NULL && strstr(version, "modified") == NULL;
+}
+
+static void check_image(rge_entry *entry) {
+  const json_t *images = json_object_get(gpu_of(entry->record), "images");
+  const char *stated = json_string_value(json_object_get(images, entry->op->name));
+  if (stated == NULL) {
+    rge_problem_add(&entry->problems, RGE_LOWERS, "%s: the digest of its kernel image is missing", entry->op->name);
+    return;
+  }
+  const void *image;
+  size_t bytes;
+  char digest[RGE_DIGEST_BYTES];
+  rg_dev_cuda_image((rg_op_id)rg_dev_find_operator(entry->op->name), &image, &bytes);
+  if (image == NULL || !built_from(entry->record->commit)) return;
+  rge_digest(image, bytes, digest);
+  if (strcmp(strchr(digest, ':') + 1, stated) == 0) return;
+  rge_problem_add(&entry->problems, RGE_NOTE, "%s: the kernel image of this build, of the same commit, is another one",
+                  entry->op->name);
+}
+
+static void check_gpu(rge_record *record) {
+  const json_t *gpu = gpu_of(record);
+  bool used = false;
+  for (int e = 0; e < record->num_entries; e++) {
+    rge_entry *entry = &record->entries[e];
+    if (!on_gpu(entry->device)) continue;
+    used = true;
+    if (json_is_object(gpu)) check_image(entry);
+  }
+  if (used && !json_is_object(gpu)) {
+    rge_problem_add(&record->problems, RGE_LOWERS, "environment.gpu is missing: which GPU it was is not known");
+  } else if (used && json_string_value(json_object_get(gpu, "name")) == NULL) {
+    rge_problem_add(&record->problems, RGE_LOWERS, "environment.gpu.name is not known");
+  }
+}
+
+static void check_suite(rge_record *record, const rge_suite *suite) {
+  const char *stated = json_string_value(json_object_get(record->head, "suite_digest"));
+  if (stated != NULL && suite != NULL && strcmp(stated, suite->digest) != 0) {
+    rge_problem_add(&record->problems, RGE_LOWERS,
+                    "suite_digest: the suite %s of the record is another one than the suite of that name here", record->suite);
+  }
+}
+
+static void check_machine_load(rge_record *record) {
+  const json_t *environment = environment_of(record);
+  const double load = json_number_value(json_object_get(environment, "load_at_start"));
+  const double cpus = json_number_value(json_object_get(environment, "cpus_online"));
+  if (cpus > 0 && load > cpus / 2) {
+    rge_problem_add(&record->problems, RGE_NOTE, "the machine was busy when the run began: load %.1f on %.0f CPUs", load,
+                    cpus);
+  }
+}
+
+void rge_check_provenance(rge_record *record, const rge_suite *suite) {
+  check_commit(record);
+  check_gpu(record);
+  check_suite(record, suite);
+  check_machine_load(record);
+  if (record->warm) {
+    rge_problem_add(&record->problems, RGE_NOTE, "timed with warm caches: not ranked beside cold ones");
+  }
+}

@@ -1,0 +1,70 @@
+#include "tools/site/site.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tools/site/page.h"
+
+/* A site is told from any other folder by it. */
+static const char MARKER[] = "search.js";
+
+static bool write_operators(const rgs_site *site, rgh_message *why) {
+  for (int id = 0; id < RG_NUM_OPS; id++) {
+    if (!rgs_page_operator(site, rg_dev_operator((rg_op_id)id, RG_BACKWARD), why)) return false;
+  }
+  return true;
+}
+
+static bool write_record(const rgs_site *site, const rge_record *record, rgh_message *why) {
+  char name[256];
+  snprintf(name, sizeof name, "records/%s.record.json", record->id);
+  return rgs_page_record(site, record, why) && rgs_folder_copy(&site->folder, name, record->path, why);
+}
+
+static bool write_records(const rgs_site *site, rgh_message *why) {
+  const int count = site->index->num_records;
+  bool good = true;
+#pragma omp parallel for schedule(dynamic)
+  for (int r = 0; r < count; r++) {
+    rgh_message own;
+    bool go;
+#pragma omp atomic read
+    go = good;
+    if (!go || write_record(site, &site->index->records[r], &own)) continue;
+#pragma omp critical
+    {
+      if (good) *why = own;
+#pragma omp atomic write
+      good = false;
+    }
+  }
+  return good;
+}
+
+static bool write_fixed(const rgs_site *site, const char *name, rgh_message *why) {
+  char path[RGS_PATH_BYTES];
+  snprintf(path, sizeof path, "%s/%s", site->request->templates, name);
+  return rgs_folder_copy(&site->folder, name, path, why);
+}
+
+static bool write_all(const rgs_site *site, rgh_message *why) {
+  return rgs_folder_below(&site->folder, "operators", why) && rgs_folder_below(&site->folder, "records", why) &&
+         write_fixed(site, "site.css", why) && write_fixed(site, "site.js", why) && write_operators(site, why) &&
+         write_records(site, why) && rgs_page_records(site, why) && rgs_page_challenges(site, why) &&
+         rgs_page_rules(site, why) && rgs_page_index(site, why) && rgs_search_write(site, why);
+}
+
+bool rgs_site_write(const rge_index *index, const rgs_site_request *request, rgh_message *why) {
+  rgs_site site = {.index = index, .request = request};
+  if (!rgs_templates_load(request->templates, &site.templates, why)) return false;
+  bool good = rgs_boards_make(index, &site.boards) || rgh_fail(why, "no memory");
+  good = good && rgs_folder_begin(request->out, MARKER, &site.folder, why);
+  if (good) {
+    json_object_seed(0); /* before several threads use jansson */
+    good = write_all(&site, why) && rgs_folder_finish(&site.folder, why);
+    if (!good) rgs_folder_abandon(&site.folder);
+  }
+  rgs_templates_free(&site.templates);
+  rgs_boards_free(&site.boards);
+  return good;
+}
