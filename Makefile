@@ -19,8 +19,10 @@ build: deps ## build into build/ (the tool: build/ropegrad)
 test: build ## build, then run every test
 	@ctest --preset default
 
-bench: build ## build, then time SUITE (default sol-execbench-rope); the record goes to build/record.json
+bench: build ## build, time SUITE (default sol-execbench-rope) into build/record.json, and write build/site/
 	@build/ropegrad bench --suite $(SUITE) --json build/record.json
+	@build/ropegrad report --records records --records build/record.json --out build/site
+	@echo "Open $(CURDIR)/build/site/index.html"
 
 install: build ## build, then install under PREFIX (default /usr/local); DESTDIR is honoured
 	@cmake --install build --prefix $(PREFIX)

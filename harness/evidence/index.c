@@ -190,7 +190,8 @@ bool rge_index_load(const rge_sources *sources, rge_index *index, rgh_message *w
     } else {
       qsort(index->records, (size_t)index->num_records, sizeof *index->records, newest_first);
       for (int r = 0; r < index->num_records; r++) {
-        for (int e = 0; e < index->records[r].num_entries; e++) index->records[r].entries[e].record = &index->records[r];
+        for (int e = 0; e < index->records[r].num_entries; e++)
+          index->records[r].entries[e].record = &index->records[r];
       }
       good = make_ids_unique(index) || rgh_fail(why, "no memory");
       rge_rank(index);

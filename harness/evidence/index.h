@@ -35,7 +35,7 @@ typedef struct rge_sources {
  * that cannot be read, no schema, no memory. Then ranks: sets the tier of every entry. */
 bool rge_index_load(const rge_sources *sources, rge_index *index, rgh_message *why);
 
-/* Whether the entry may stand in a ranking: checked, cold, and with every case of its suite; *why says what it lacks. */
+/* Whether the entry may stand in a ranking: checked, cold, with every case of its suite; *why says what it lacks. */
 bool rge_entry_ranks(const rge_entry *entry, const char **why);
 
 /* Whether two entries measured the same thing: operator, mode, suite, protocol but for its name, and hardware. */

@@ -116,7 +116,8 @@ static void check_suite(rge_record *record, const rge_suite *suite) {
   const char *stated = json_string_value(json_object_get(record->head, "suite_digest"));
   if (stated != NULL && suite != NULL && strcmp(stated, suite->digest) != 0) {
     rge_problem_add(&record->problems, RGE_LOWERS,
-                    "suite_digest: the suite %s of the record is another one than the suite of that name here", record->suite);
+                    "suite_digest: the suite %s of the record is another one than the suite of that name here",
+                    record->suite);
   }
 }
 
@@ -125,8 +126,8 @@ static void check_machine_load(rge_record *record) {
   const double load = json_number_value(json_object_get(environment, "load_at_start"));
   const double cpus = json_number_value(json_object_get(environment, "cpus_online"));
   if (cpus > 0 && load > cpus / 2) {
-    rge_problem_add(&record->problems, RGE_NOTE, "the machine was busy when the run began: load %.1f on %.0f CPUs", load,
-                    cpus);
+    rge_problem_add(&record->problems, RGE_NOTE, "the machine was busy when the run began: load %.1f on %.0f CPUs",
+                    load, cpus);
   }
 }
 

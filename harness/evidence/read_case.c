@@ -168,9 +168,8 @@ static bool read_peers(const json_t *list, rge_case *item) {
       continue;
     }
     rge_peer *peer = &item->peers[item->num_peers];
-    *peer = (rge_peer){.name = strdup(name),
-                       .latency_us = latency_us,
-                       .ratio = json_number_value(json_object_get(source, "ratio"))};
+    *peer = (rge_peer){
+        .name = strdup(name), .latency_us = latency_us, .ratio = json_number_value(json_object_get(source, "ratio"))};
     if (peer->name == NULL) return false;
     item->num_peers++;
   }

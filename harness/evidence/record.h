@@ -1,8 +1,8 @@
 /* record.h: a record as evidence: what it says, recomputed from its raw samples, and how far it can be trusted.
  *
  *   file --rge_file_read--> JSON --rge_schema_check--> problems
- *                            \--rge_record_read--> rge_record: entries of cases; problems where a number does not follow
- *   records --rge_index_rank--> tiers (an entry that another run agrees with rises), best entry per hardware */
+ *                            \--rge_record_read--> rge_record: entries of cases, and more problems
+ *   records --rge_rank--> tiers (an entry that another run agrees with rises), best entry per hardware */
 #ifndef ROPEGRAD_HARNESS_EVIDENCE_RECORD_H
 #define ROPEGRAD_HARNESS_EVIDENCE_RECORD_H
 

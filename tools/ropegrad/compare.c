@@ -16,13 +16,15 @@ static const char help[] =
     "  ratio            change of latency / floor: the floor is a plain copy timed in the same run\n"
     "  noise            what the samples of both records leave open: the larger spread of their medians, three\n"
     "                   standard errors (robust), or 2 %, whichever is most\n"
-    "  verdict          noise; slower or faster: latency and ratio both moved beyond noise; drift: the latency moved and\n"
+    "  verdict          noise; slower or faster: latency and ratio both moved beyond noise; drift: the latency moved "
+    "and\n"
     "                   the ratio did not, so the machine and not the kernel changed\n"
     "\n"
     "Example:\n"
     "  ropegrad compare records/before.json build/record.json\n"
     "\n"
-    "Exit codes: 0 nothing is slower; 1 a case is slower; 2 wrong use, a bad file, or records that cannot be compared.\n";
+    "Exit codes: 0 nothing is slower; 1 a case is slower; 2 wrong use, a bad file, or records that cannot be "
+    "compared.\n";
 
 enum { OP, CASE, OLD, NEW, CHANGE, RATIO, NOISE, VERDICT, NUM_COLUMNS, CELL_BYTES = 32 };
 
@@ -84,10 +86,14 @@ static int widest(const rge_record *record, bool names) {
 }
 
 int rgt_print_changes(const rge_record *before, const rge_record *after, const char *command) {
-  const rgt_column columns[NUM_COLUMNS] = {
-      {"op", widest(before, false), false}, {"case", widest(before, true), false}, {"old us", 9, true},
-      {"new us", 9, true},                  {"change", 8, true},                   {"ratio", 8, true},
-      {"noise", 7, true},                   {"verdict", 0, false}};
+  const rgt_column columns[NUM_COLUMNS] = {{"op", widest(before, false), false},
+                                           {"case", widest(before, true), false},
+                                           {"old us", 9, true},
+                                           {"new us", 9, true},
+                                           {"change", 8, true},
+                                           {"ratio", 8, true},
+                                           {"noise", 7, true},
+                                           {"verdict", 0, false}};
   rgh_message why = {.text = "they have no operator in common"};
   int compared = 0, slower = 0;
   for (int e = 0; e < before->num_entries; e++) {
@@ -109,11 +115,8 @@ static void note_commits(const rge_record *before, const rge_record *after) {
 
 int rgt_compare(int argc, char **argv, const char *const *full_argv) {
   (void)full_argv;
-  const rgt_form form = {.command = "compare",
-                         .help = help,
-                         .least_operands = 2,
-                         .most_operands = 2,
-                         .operands = "OLD.json and NEW.json"};
+  const rgt_form form = {
+      .command = "compare", .help = help, .least_operands = 2, .most_operands = 2, .operands = "OLD.json and NEW.json"};
   rgt_arguments arguments;
   rgt_library library;
   int code;

@@ -66,7 +66,8 @@ bool rgt_arguments_parse(const rgt_form *form, int argc, char **argv, rgt_argume
 static void find_folder(const char *installed_suites, const char *name, const char *source,
                         char path[RGH_SUITE_PATH_BYTES]) {
   const int above = (int)(strlen(installed_suites) - strlen("suites"));
-  if (above < 0 || snprintf(path, RGH_SUITE_PATH_BYTES, "%.*s%s", above, installed_suites, name) >= RGH_SUITE_PATH_BYTES ||
+  if (above < 0 ||
+      snprintf(path, RGH_SUITE_PATH_BYTES, "%.*s%s", above, installed_suites, name) >= RGH_SUITE_PATH_BYTES ||
       access(path, F_OK) != 0) {
     snprintf(path, RGH_SUITE_PATH_BYTES, "%s", source);
   }

@@ -30,8 +30,7 @@ int rgt_report(int argc, char **argv, const char *const *full_argv) {
     return rgt_complain(RGT_WRONG_USE, "report", "needs --records and --out; see ropegrad report --help");
   }
   if (!rgt_library_open(&library, "report", &code)) return code;
-  const rge_sources sources = {
-      .paths = arguments.records, .schemas = library.schemas, .suites = &library.suites};
+  const rge_sources sources = {.paths = arguments.records, .schemas = library.schemas, .suites = &library.suites};
   char version[128];
   rgh_version_text(version, sizeof version);
   const rgs_site_request request = {

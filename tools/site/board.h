@@ -23,7 +23,8 @@ typedef struct rgs_board {
 } rgs_board;
 
 typedef struct rgs_boards {
-  rgs_board *list; /* by operator, then the suite of the leaderboards before others, then out of place before in place */
+  rgs_board
+      *list; /* by operator, then the suite of the leaderboards before others, then out of place before in place */
   int count;
 } rgs_boards;
 

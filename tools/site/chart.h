@@ -6,7 +6,7 @@
 #include "harness/evidence/text.h"
 #include "tools/site/board.h"
 
-/* Each returns SVG as a JSON string for the template; null when there is nothing to draw. `id` is unique on the page. */
+/* Each returns SVG as a JSON string for the template; null when there is nothing to draw. `id` is the picture's own. */
 
 /* Latency over bytes moved, both axes logarithmic, with the floor and the datasheet's roofline. */
 json_t *rgs_chart_latency(const rge_entry *entry, const char *id);

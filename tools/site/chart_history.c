@@ -62,7 +62,8 @@ static void draw_group(picture *p, const rgs_group *group, int shape) {
     rge_text_format(&line, drawn++ == 0 ? "M%.1f %.1f" : "H%.1fV%.1f", rgs_axis_place(&p->x, days),
                     rgs_axis_place(&p->y, best));
   }
-  if (drawn > 0) rge_text_format(p->svg, "<path class=\"line series%d\" d=\"%sH%d\"/>", shape, line.bytes, WIDTH - RIGHT);
+  if (drawn > 0)
+    rge_text_format(p->svg, "<path class=\"line series%d\" d=\"%sH%d\"/>", shape, line.bytes, WIDTH - RIGHT);
   rge_text_free(&line);
   for (int e = group->count > MAX_POINTS ? group->count - MAX_POINTS : 0; e < group->count; e++) {
     const double days = days_of(list[e]->record->utc);

@@ -83,7 +83,8 @@ static void draw_cases(rge_text *svg, const rge_entry *entry, const rgs_axis *x,
     if (!is_drawn(item)) continue;
     const double at = rgs_axis_place(x, bytes_of(item));
     const double floor = rgs_axis_place(y, item->floor_us), latency = rgs_axis_place(y, item->latency_us);
-    rge_text_format(svg, "<rect class=\"mark floor\" x=\"%.1f\" y=\"%.1f\" width=\"8\" height=\"8\"/>", at - 4, floor - 4);
+    rge_text_format(svg, "<rect class=\"mark floor\" x=\"%.1f\" y=\"%.1f\" width=\"8\" height=\"8\"/>", at - 4,
+                    floor - 4);
     rge_text_format(svg, "<circle class=\"mark measured\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"><title>", at, latency);
     rge_text_add_escaped(svg, item->name);
     rge_text_format(svg, ": %.4g us, floor %.4g us</title></circle>", item->latency_us, item->floor_us);

@@ -17,9 +17,8 @@ json_t *rgs_problems_json(const rge_problems *problems) {
   json_t *list = json_array();
   for (int p = 0; p < problems->count; p++) {
     const rge_problem *problem = &problems->list[p];
-    json_array_append_new(list,
-                          json_pack("{s:s, s:b, s:o}", "weight", names[problem->weight], "lowers",
-                                    problem->weight >= RGE_LOWERS, "text", rgs_text(problem->what.text)));
+    json_array_append_new(list, json_pack("{s:s, s:b, s:o}", "weight", names[problem->weight], "lowers",
+                                          problem->weight >= RGE_LOWERS, "text", rgs_text(problem->what.text)));
   }
   if (problems->left_out > 0) {
     json_array_append_new(list, json_pack("{s:s, s:b, s:s}", "weight", names[problems->worst], "lowers",
@@ -39,9 +38,9 @@ json_t *rgs_entry_json(const rge_entry *entry, int rank) {
   const rge_record *record = entry->record;
   const char *why;
   rge_entry_ranks(entry, &why);
-  json_t *object = json_pack("{s:s, s:s, s:b, s:s, s:s, s:s}", "op", entry->op->name, "title", entry->op->title,
-                             "in_place", entry->in_place, "variant", entry->variant, "device", entry->device,
-                             "hardware", entry->hardware);
+  json_t *object =
+      json_pack("{s:s, s:s, s:b, s:s, s:s, s:s}", "op", entry->op->name, "title", entry->op->title, "in_place",
+                entry->in_place, "variant", entry->variant, "device", entry->device, "hardware", entry->hardware);
   put_own(object, "setup", rge_setup_text(record, entry->device));
   rgs_put(object, "suite", rgs_text(record->suite));
   rgs_put(object, "record", json_string(record->id));
@@ -82,8 +81,9 @@ char *rgs_axes_text(const rg_operator *op, const int64_t *dim) {
 
 static json_t *quantiles_json(const rge_quantiles *q) {
   if (q->count == 0) return json_null();
-  return json_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:f}", "count", q->count, "least", q->low, "lower_quartile", q->lower,
-                   "median", q->median, "upper_quartile", q->upper, "largest", q->high, "deviation", q->deviation);
+  return json_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:f}", "count", q->count, "least", q->low, "lower_quartile",
+                   q->lower, "median", q->median, "upper_quartile", q->upper, "largest", q->high, "deviation",
+                   q->deviation);
 }
 
 json_t *rgs_case_json(const rge_entry *entry, const rge_case *item, const rge_peer *peer) {
@@ -106,9 +106,10 @@ json_t *rgs_case_json(const rge_entry *entry, const rge_case *item, const rge_pe
   rgs_put(object, "allowance_used", item->allowance_used >= 0 ? json_real(item->allowance_used) : json_null());
   rgs_put(object, "worst_tensor", rgs_text(item->worst_tensor));
   rgs_put(object, "reason", rgs_text(item->reason));
-  rgs_put(object, "peer", peer == NULL ? json_null()
-                                       : json_pack("{s:o, s:f, s:o}", "name", rgs_text(peer->name), "latency_us",
-                                                   peer->latency_us, "times_as_long", rgs_number(peer->ratio)));
+  rgs_put(object, "peer",
+          peer == NULL ? json_null()
+                       : json_pack("{s:o, s:f, s:o}", "name", rgs_text(peer->name), "latency_us", peer->latency_us,
+                                   "times_as_long", rgs_number(peer->ratio)));
   return object;
 }
 

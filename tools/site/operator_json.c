@@ -44,9 +44,10 @@ static json_t *tensors_json(const rg_operator *op, rg_role role) {
     rge_text shape = {0};
     add_shape(op, tensor, &shape);
     json_array_append_new(
-        list, json_pack("{s:s, s:o, s:s, s:s, s:o}", "name", tensor->name, "shape", rgs_text(shape.bytes), "suite_dtype",
-                        rg_dtype_name(tensor->suite_dtype), "dtypes", dtypes_text(tensor->dtypes), "in_place_of",
-                        tensor->in_place ? rgs_text(op->tensors[tensor->in_place_of].name) : json_null()));
+        list,
+        json_pack("{s:s, s:o, s:s, s:s, s:o}", "name", tensor->name, "shape", rgs_text(shape.bytes), "suite_dtype",
+                  rg_dtype_name(tensor->suite_dtype), "dtypes", dtypes_text(tensor->dtypes), "in_place_of",
+                  tensor->in_place ? rgs_text(op->tensors[tensor->in_place_of].name) : json_null()));
     rge_text_free(&shape);
   }
   return list;
@@ -57,9 +58,9 @@ static json_t *axes_json(const rg_operator *op) {
   json_t *list = json_array();
   for (int d = 0; d < op->num_dims; d++) {
     const rg_dim_spec *dim = &op->dims[d];
-    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "name", dim->name, "symbol", dim->symbol, "kind",
-                                          kinds[dim->kind], "multiple_of",
-                                          dim->multiple_of > 1 ? json_integer(dim->multiple_of) : json_null()));
+    json_array_append_new(
+        list, json_pack("{s:s, s:s, s:s, s:o}", "name", dim->name, "symbol", dim->symbol, "kind", kinds[dim->kind],
+                        "multiple_of", dim->multiple_of > 1 ? json_integer(dim->multiple_of) : json_null()));
   }
   return list;
 }

@@ -27,8 +27,8 @@ static json_t *page_json(const rgs_site *site, const rgs_place *place, json_t *d
   char beside[RGS_PATH_BYTES];
   snprintf(beside, sizeof beside, "%s.json", name != NULL ? name + 1 : place->path);
   return json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:s%}", "page_title", place->title, "root", root, "beside", beside,
-                   "navigation", navigation_json(place->here, root), "tool_version", site->request->version, "data", data,
-                   "embedded", embedded->bytes, embedded->length);
+                   "navigation", navigation_json(place->here, root), "tool_version", site->request->version, "data",
+                   data, "embedded", embedded->bytes, embedded->length);
 }
 
 static bool write_file(const rgs_site *site, const rgs_place *place, const char *ending, const rge_text *text,

@@ -62,7 +62,8 @@ bool rgs_page_challenges(const rgs_site *site, rgh_message *why) {
   if (!rge_file_read(path, &targets, why)) return false;
   json_t *rows = json_array();
   const json_t *list = json_object_get(targets.json, "hardware");
-  for (size_t i = 0; i < json_array_size(list); i++) json_array_append_new(rows, row_json(site, json_array_get(list, i)));
+  for (size_t i = 0; i < json_array_size(list); i++)
+    json_array_append_new(rows, row_json(site, json_array_get(list, i)));
   rge_file_free(&targets);
   json_t *data = json_pack("{s:s, s:o, s:o}", "suite", RGS_MAIN_SUITE, "columns", columns_json(), "rows", rows);
   const rgs_place place = {"challenges", "challenges", "Challenges", "challenges"};

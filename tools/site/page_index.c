@@ -22,6 +22,31 @@ json_t *rgs_reported_best(const rge_index *index, const rg_operator *op) {
                    json_object_get(source, "hardware"), "tier", rge_tier_name(RGE_REPORTED));
 }
 
+static bool is_listed(const json_t *list, const rge_entry *entry) {
+  for (size_t i = 0; i < json_array_size(list); i++) {
+    const json_t *row = json_array_get(list, i);
+    if (json_is_true(json_object_get(row, "in_place")) == entry->in_place &&
+        strcmp(json_string_value(json_object_get(row, "hardware")), entry->hardware) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Where nothing of a hardware ranks, the newest that was timed there, which says why it does not. */
+static void add_unranked(const rgs_site *site, const rg_operator *op, json_t *list) {
+  for (int r = 0; r < site->index->num_records; r++) {
+    const rge_record *record = &site->index->records[r];
+    for (int e = 0; e < record->num_entries; e++) {
+      const rge_entry *entry = &record->entries[e];
+      if (entry->op == op && entry->ratio > 0 && !record->warm && strcmp(record->suite, RGS_MAIN_SUITE) == 0 &&
+          !is_listed(list, entry)) {
+        json_array_append_new(list, rgs_entry_json(entry, 0));
+      }
+    }
+  }
+}
+
 /* The first of every hardware, of the main suite's boards. */
 static json_t *best_json(const rgs_site *site, const rg_operator *op) {
   json_t *list = json_array();
@@ -32,26 +57,22 @@ static json_t *best_json(const rgs_site *site, const rg_operator *op) {
       json_array_append_new(list, rgs_entry_json(board->groups[g].entries[0], 1));
     }
   }
+  add_unranked(site, op, list);
   return list;
 }
 
-static bool holds(const json_t *list, const char *text) {
-  for (size_t i = 0; i < json_array_size(list); i++) {
-    if (strcmp(json_string_value(json_array_get(list, i)), text) == 0) return true;
-  }
-  return false;
-}
-
-static json_t *hardware_json(const rgs_site *site) {
-  json_t *list = json_array();
-  for (int b = 0; b < site->boards.count; b++) {
-    const rgs_board *board = &site->boards.list[b];
-    if (strcmp(board->suite, RGS_MAIN_SUITE) != 0) continue;
-    for (int g = 0; g < board->num_groups; g++) {
-      const char *hardware = board->groups[g].hardware;
-      if (!holds(list, hardware)) json_array_append_new(list, json_string(hardware));
+/* Every hardware that a row of the operators names, once. */
+static json_t *hardware_json(const json_t *operators) {
+  json_t *names = json_object(), *list = json_array();
+  for (size_t o = 0; o < json_array_size(operators); o++) {
+    const json_t *best = json_object_get(json_array_get(operators, o), "best");
+    for (size_t i = 0; i < json_array_size(best); i++) {
+      const char *hardware = json_string_value(json_object_get(json_array_get(best, i), "hardware"));
+      if (json_object_get(names, hardware) == NULL) json_array_append_new(list, json_string(hardware));
+      json_object_set_new(names, hardware, json_true());
     }
   }
+  json_decref(names);
   return list;
 }
 
@@ -59,14 +80,13 @@ bool rgs_page_index(const rgs_site *site, rgh_message *why) {
   json_t *operators = json_array();
   for (int id = 0; id < RG_NUM_OPS; id++) {
     const rg_operator *op = rg_dev_operator((rg_op_id)id, RG_BACKWARD);
-    json_array_append_new(operators,
-                          json_pack("{s:s, s:s, s:s, s:o, s:o}", "op", op->name, "title", op->title, "formula",
-                                    op->formula, "best", best_json(site, op), "reported",
-                                    rgs_reported_best(site->index, op)));
+    json_array_append_new(
+        operators, json_pack("{s:s, s:s, s:s, s:o, s:o}", "op", op->name, "title", op->title, "formula", op->formula,
+                             "best", best_json(site, op), "reported", rgs_reported_best(site->index, op)));
   }
   json_t *data = json_pack("{s:s, s:s, s:i, s:s, s:o, s:o, s:o}", "schema", "ropegrad-site-1", "version",
                            site->request->version, "records", site->index->num_records, "suite", RGS_MAIN_SUITE,
-                           "hardware", hardware_json(site), "operators", operators, "newest",
+                           "hardware", hardware_json(operators), "operators", operators, "newest",
                            site->index->num_records > 0 ? rgs_text(site->index->records[0].utc) : json_null());
   const rgs_place place = {"index", "index", "RoPE gradients, measured", "index"};
   return rgs_page_write(site, &place, data, NULL, NULL, why);

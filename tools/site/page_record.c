@@ -64,8 +64,8 @@ static void add_fact(const char *name, const json_t *value, int depth, json_t *l
   }
   char *text = json_is_string(value) ? strdup(json_string_value(value))
                                      : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
-  json_array_append_new(list, json_pack("{s:s, s:o}", "name", name,
-                                        "value", json_is_null(value) ? json_null() : rgs_text(text)));
+  json_array_append_new(
+      list, json_pack("{s:s, s:o}", "name", name, "value", json_is_null(value) ? json_null() : rgs_text(text)));
   free(text);
 }
 
@@ -109,10 +109,10 @@ static json_t *entries_json(const rgs_site *site, const rge_record *record) {
     const rge_entry *entry = &record->entries[e];
     char key[32];
     snprintf(key, sizeof key, "e%d", e);
-    json_array_append_new(list, json_pack("{s:s, s:b, s:b, s:o, s:o}", "key", key, "first", e == 0, "has_peers",
-                                          entry->has_peers, "entry",
-                                          rgs_entry_json(entry, rgs_boards_rank(&site->boards, entry)), "cases",
-                                          cases_json(entry)));
+    json_array_append_new(
+        list,
+        json_pack("{s:s, s:b, s:b, s:o, s:o}", "key", key, "first", e == 0, "has_peers", entry->has_peers, "entry",
+                  rgs_entry_json(entry, rgs_boards_rank(&site->boards, entry)), "cases", cases_json(entry)));
   }
   return list;
 }
@@ -124,9 +124,9 @@ static json_t *history_json(const rgs_site *site, const rge_record *record) {
     const rge_record *other = &site->index->records[r];
     const rge_entry *mine = &record->entries[0], *theirs = &other->entries[0];
     if (strcmp(mine->hardware, theirs->hardware) != 0 || strcmp(record->suite, other->suite) != 0) continue;
-    json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:b, s:i}", "record", other->id, "utc", rgs_text(other->utc),
-                                          "commit", rgs_text(other->commit), "this", other == record, "entries",
-                                          other->num_entries));
+    json_array_append_new(
+        list, json_pack("{s:s, s:o, s:o, s:b, s:i}", "record", other->id, "utc", rgs_text(other->utc), "commit",
+                        rgs_text(other->commit), "this", other == record, "entries", other->num_entries));
   }
   return list;
 }
@@ -185,11 +185,10 @@ bool rgs_page_records(const rgs_site *site, rgh_message *why) {
     json_t *row = head_json(record), *entries = json_array();
     for (int e = 0; e < record->num_entries; e++) {
       const rge_entry *entry = &record->entries[e];
-      json_array_append_new(entries,
-                            json_pack("{s:s, s:b, s:i, s:o, s:o, s:s}", "op", entry->op->name, "in_place",
-                                      entry->in_place, "cases_timed", entry->num_timed, "latency_us",
-                                      rgs_number(entry->latency_us), "ratio", rgs_number(entry->ratio), "tier",
-                                      rge_tier_name(entry->tier)));
+      json_array_append_new(
+          entries, json_pack("{s:s, s:b, s:i, s:o, s:o, s:s}", "op", entry->op->name, "in_place", entry->in_place,
+                             "cases_timed", entry->num_timed, "latency_us", rgs_number(entry->latency_us), "ratio",
+                             rgs_number(entry->ratio), "tier", rge_tier_name(entry->tier)));
     }
     rgs_put(row, "entries", entries);
     json_array_append_new(list, row);

@@ -35,7 +35,8 @@ static void add_case(json_t *items, const rg_operator *op, bool in_place, const 
                      const int64_t *dim, const char *detail, const char *address) {
   rge_text title = {0};
   char *axes = rgs_axes_text(op, dim);
-  rge_text_format(&title, "%s%s: %s", op->name, in_place ? ", in place" : "", axes != NULL && *axes != '\0' ? axes : name);
+  rge_text_format(&title, "%s%s: %s", op->name, in_place ? ", in place" : "",
+                  axes != NULL && *axes != '\0' ? axes : name);
   if (title.bytes != NULL) {
     add_item(items, "case", title.bytes, words_json(op, suite, name, dim), rgs_text(detail), address);
   }

@@ -44,7 +44,8 @@ bool rgs_templates_load(const char *folder, rgs_templates *templates, rgh_messag
   if (open_folder == NULL) return rgh_fail(why, "templates: %s: %s", folder, strerror(errno));
   bool good = true;
   for (const struct dirent *entry; good && (entry = readdir(open_folder)) != NULL;) {
-    good = add_template(templates, folder, entry->d_name) || rgh_fail(why, "%s/%s: cannot be read", folder, entry->d_name);
+    good =
+        add_template(templates, folder, entry->d_name) || rgh_fail(why, "%s/%s: cannot be read", folder, entry->d_name);
   }
   closedir(open_folder);
   if (good && templates->count == 0) good = rgh_fail(why, "templates: %s: holds no .html file", folder);
@@ -214,7 +215,8 @@ static bool render_tag(renderer *r, const tag *found, const char *end, const cha
   switch (found->kind) {
     case '#':
     case '^':
-      if (!find_close(r, found, *next, end, &close) || !render_section(r, found, value, *next, close.begin)) return false;
+      if (!find_close(r, found, *next, end, &close) || !render_section(r, found, value, *next, close.begin))
+        return false;
       *next = past_line_break(close.end);
       return true;
     case '&':
