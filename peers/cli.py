@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -115,8 +116,14 @@ def complain(code: int, text: str) -> int:
     return code
 
 
+def stop(number: int, _frame: object) -> None:
+    """Ends the run as an exception does, so that what was measured is written."""
+    raise SystemExit(128 + number)
+
+
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
+    signal.signal(signal.SIGTERM, stop)
     try:
         if options.json and not options.json.resolve().parent.is_dir():
             raise BadInput(f"--json: no folder '{options.json.parent}'")

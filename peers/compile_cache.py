@@ -89,6 +89,10 @@ def compile_all(jobs: list[Job], helpers: int, tell: Callable[[int, int], None])
     with ProcessPoolExecutor(min(helpers, len(jobs)), mp_context=context, initializer=_start_helper) as pool:
         # The largest first: they decide when the last helper ends.
         pending = [pool.submit(_compile, job) for job in sorted(jobs, key=lambda j: -j.case.bytes())]
-        for done, future in enumerate(as_completed(pending), 1):
-            future.exception()
-            tell(done, len(pending))
+        try:
+            for done, future in enumerate(as_completed(pending), 1):
+                future.exception()
+                tell(done, len(pending))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -291,13 +291,16 @@ class Session:
         variant = self._variant(dl_device)
         for _, group in groupby(cases, key=lambda c: (c.op.name, c.in_place)):
             found: list[CaseResult] = []
-            for case in group:
-                begin = time.monotonic()
-                found.append(self._run_case(case, context, variant, threads, timer))
-                self.results.append(found[-1])
-                self._tell(f"{case.title}: {time.monotonic() - begin:.1f} s", last=True)
-            table.print_group(found)
-            sys.stdout.flush()
+            try:
+                for case in group:
+                    begin = time.monotonic()
+                    found.append(self._run_case(case, context, variant, threads, timer))
+                    self.results.append(found[-1])
+                    self._tell(f"{case.title}: {time.monotonic() - begin:.1f} s", last=True)
+            finally:
+                if found:
+                    table.print_group(found)
+                sys.stdout.flush()
         context.close()
         machine.pin(self.allowed)
 
