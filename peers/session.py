@@ -37,6 +37,7 @@ from peers.record import ROPEGRAD, CaseResult, PeerResult, record_json
 from peers.ropegrad_ctypes import CPU, CUDA, Context, DLDevice, Library
 from peers.timing import CpuTimer, CudaTimer, Protocol, TimingError
 
+BUSY_LOAD = 0.5  # runnable processes per CPU before this one began, beyond which times are not to be trusted
 PEERS = ["eager", COMPILED, *PUBLIC_NAMES]
 
 
@@ -311,6 +312,9 @@ class Session:
         budget = f" at most, {p.budget_s:g} s a case" if p.budget_s > 0 else ""
         print(f"{p.flush_bytes >> 20} MiB overwritten before every call; "
               f"{p.repetitions} x ({p.warmups} + {p.calls}) calls{budget}")  # fmt: skip
+        load, cpus = self.environment["load_at_start"], self.environment["cpus_online"]
+        if load > BUSY_LOAD * cpus:
+            print(f"note: the load of the last minute is {load:.1f} on {cpus} CPUs; what else runs here disturbs the times")
         if self.on_cuda:
             ahead = "the kernels of a call are queued before the first one starts"
             print(ahead if p.launches_ahead else "within a call, the time that the GPU waits for the host counts")
