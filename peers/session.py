@@ -314,7 +314,7 @@ class Session:
               f"{p.repetitions} x ({p.warmups} + {p.calls}) calls{budget}")  # fmt: skip
         load, cpus = self.environment["load_at_start"], self.environment["cpus_online"]
         if load > BUSY_LOAD * cpus:
-            print(f"note: the load of the last minute is {load:.1f} on {cpus} CPUs; what else runs here disturbs the times")
+            print(f"note: the load of the last minute is {load:.1f} on {cpus} CPUs; what else runs disturbs the times")
         if self.on_cuda:
             ahead = "the kernels of a call are queued before the first one starts"
             print(ahead if p.launches_ahead else "within a call, the time that the GPU waits for the host counts")
