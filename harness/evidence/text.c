@@ -47,6 +47,21 @@ void rge_text_format(rge_text *text, const char *format, ...) {
   text->length += (size_t)length;
 }
 
+void rge_text_tenths(rge_text *text, double number) {
+  char digits[16];
+  int at = sizeof digits;
+  const bool negative = number < 0;
+  long tenths = (long)((negative ? -number : number) * 10 + 0.5);
+  digits[--at] = (char)('0' + tenths % 10);
+  digits[--at] = '.';
+  for (tenths /= 10; at > 1; tenths /= 10) {
+    digits[--at] = (char)('0' + tenths % 10);
+    if (tenths < 10) break;
+  }
+  if (negative) digits[--at] = '-';
+  rge_text_add_bytes(text, digits + at, sizeof digits - (size_t)at);
+}
+
 static const char *entity_of(unsigned char byte) {
   switch (byte) {
     case '&':

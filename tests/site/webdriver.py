@@ -82,6 +82,10 @@ class Browser:
         }
         answer = self._request("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})
         self.session = answer["sessionId"]
+        # What the browser's own first page says is no page of ours.
+        self.open("about:blank")
+        for kind in ("browser", "performance"):
+            self.log(kind)
 
     def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         data = json.dumps(body if body is not None else {}).encode() if method == "POST" else None
@@ -106,7 +110,9 @@ class Browser:
         self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                       mobile=False)  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.devtools("Emulation.setEmulatedMedia", media=media, features=[scheme])
+        # Elements that still move cannot be clicked.
+        still = {"name": "prefers-reduced-motion", "value": "reduce"}
+        self.devtools("Emulation.setEmulatedMedia", media=media, features=[scheme, still])
 
     def open(self, address: str) -> None:
         self._call("POST", "/url", {"url": address})

@@ -1,5 +1,7 @@
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "harness/evidence/text.h"
 #include "tools/site/chart.h"
@@ -61,8 +63,21 @@ json_t *rgs_svg_end(rge_text *svg) {
   return string != NULL ? string : json_null();
 }
 
+void rgs_svg_add(rge_text *svg, const char *markup, ...) {
+  va_list numbers;
+  va_start(numbers, markup);
+  for (const char *at; (at = strchr(markup, '@')) != NULL; markup = at + 1) {
+    rge_text_add_bytes(svg, markup, (size_t)(at - markup));
+    rge_text_tenths(svg, va_arg(numbers, double));
+  }
+  va_end(numbers);
+  rge_text_add(svg, markup);
+}
+
 void rgs_svg_text(rge_text *svg, double x, double y, const char *class_name, const char *text) {
-  rge_text_format(svg, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", class_name, x, y);
+  rge_text_add(svg, "<text class=\"");
+  rge_text_add(svg, class_name);
+  rgs_svg_add(svg, "\" x=\"@\" y=\"@\">", x, y);
   rge_text_add_escaped(svg, text);
   rge_text_add(svg, "</text>");
 }

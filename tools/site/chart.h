@@ -43,6 +43,9 @@ void rgs_tick_text(double value, bool bytes, char text[24]);
 void rgs_svg_begin(rge_text *svg, const char *id, int width, int height, const char *title, const char *description);
 json_t *rgs_svg_end(rge_text *svg);
 
+/* Markup in which each @ stands for the next of the numbers, all of them doubles. */
+void rgs_svg_add(rge_text *svg, const char *markup, ...);
+
 /* <text class="..." x y>escaped</text> */
 void rgs_svg_text(rge_text *svg, double x, double y, const char *class_name, const char *text);
 

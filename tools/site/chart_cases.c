@@ -61,8 +61,8 @@ json_t *rgs_chart_ratio(const rge_entry *entry, const char *id) {
     if (!is_drawn(item)) continue;
     const double y = TOP + row++ * ROW + ROW / 2.0, from = rgs_axis_place(&x, 1), to = rgs_axis_place(&x, item->ratio);
     draw_name(&svg, item, y);
-    rge_text_format(&svg, "<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"10\"/>", fmin(from, to),
-                    y - 5, fmax(fabs(to - from), 1.5));
+    rgs_svg_add(&svg, "<rect class=\"bar\" x=\"@\" y=\"@\" width=\"@\" height=\"10\"/>", fmin(from, to), y - 5,
+                fmax(fabs(to - from), 1.5));
     snprintf(text, sizeof text, "%.3f", item->ratio);
     rgs_svg_text(&svg, fmax(from, to) + 5, y + 4, "tick", text);
   }
@@ -98,13 +98,12 @@ json_t *rgs_chart_samples(const rge_entry *entry, const char *id) {
     if (q->count == 0) continue;
     const double lower = rgs_axis_place(&x, q->lower / unit), upper = rgs_axis_place(&x, q->upper / unit);
     const double high = rgs_axis_place(&x, q->high / unit);
-    rge_text_format(&svg, "<path class=\"whisker\" d=\"M%.1f %.1fH%.1f\"/>", rgs_axis_place(&x, q->low / unit), y,
-                    high);
-    rge_text_format(&svg, "<rect class=\"box\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"10\"/>", lower, y - 5,
-                    fmax(upper - lower, 1));
-    rge_text_format(&svg, "<path class=\"median\" d=\"M%.1f %.1fv12\"/>", rgs_axis_place(&x, q->median / unit), y - 6);
+    rgs_svg_add(&svg, "<path class=\"whisker\" d=\"M@ @H@\"/>", rgs_axis_place(&x, q->low / unit), y, high);
+    rgs_svg_add(&svg, "<rect class=\"box\" x=\"@\" y=\"@\" width=\"@\" height=\"10\"/>", lower, y - 5,
+                fmax(upper - lower, 1));
+    rgs_svg_add(&svg, "<path class=\"median\" d=\"M@ @v12\"/>", rgs_axis_place(&x, q->median / unit), y - 6);
     if (q->high / unit <= x.high) continue;
-    rge_text_format(&svg, "<path class=\"arrow\" d=\"M%.1f %.1fl6 4l-6 4z\"/>", high, y - 4);
+    rgs_svg_add(&svg, "<path class=\"arrow\" d=\"M@ @l6 4l-6 4z\"/>", high, y - 4);
     char text[24];
     snprintf(text, sizeof text, "%.1fx", q->high / unit);
     rgs_svg_text(&svg, high + 9, y + 4, "tick", text);

@@ -73,8 +73,8 @@ static void draw_roofline(rge_text *svg, const rge_entry *entry, const rgs_axis 
   }
   const double from = fmax(x->low, y->low * bytes_per_us), to = fmin(x->high, y->high * bytes_per_us);
   if (bytes_per_us <= 0 || from >= to) return;
-  rge_text_format(svg, "<path class=\"line roofline\" d=\"M%.1f %.1fL%.1f %.1f\"/>", rgs_axis_place(x, from),
-                  rgs_axis_place(y, from / bytes_per_us), rgs_axis_place(x, to), rgs_axis_place(y, to / bytes_per_us));
+  rgs_svg_add(svg, "<path class=\"line roofline\" d=\"M@ @L@ @\"/>", rgs_axis_place(x, from),
+              rgs_axis_place(y, from / bytes_per_us), rgs_axis_place(x, to), rgs_axis_place(y, to / bytes_per_us));
 }
 
 static void draw_cases(rge_text *svg, const rge_entry *entry, const rgs_axis *x, const rgs_axis *y) {
@@ -83,9 +83,8 @@ static void draw_cases(rge_text *svg, const rge_entry *entry, const rgs_axis *x,
     if (!is_drawn(item)) continue;
     const double at = rgs_axis_place(x, bytes_of(item));
     const double floor = rgs_axis_place(y, item->floor_us), latency = rgs_axis_place(y, item->latency_us);
-    rge_text_format(svg, "<rect class=\"mark floor\" x=\"%.1f\" y=\"%.1f\" width=\"8\" height=\"8\"/>", at - 4,
-                    floor - 4);
-    rge_text_format(svg, "<circle class=\"mark measured\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"><title>", at, latency);
+    rgs_svg_add(svg, "<rect class=\"mark floor\" x=\"@\" y=\"@\" width=\"8\" height=\"8\"/>", at - 4, floor - 4);
+    rgs_svg_add(svg, "<circle class=\"mark measured\" cx=\"@\" cy=\"@\" r=\"4.5\"><title>", at, latency);
     rge_text_add_escaped(svg, item->name);
     rge_text_format(svg, ": %.4g us, floor %.4g us</title></circle>", item->latency_us, item->floor_us);
   }

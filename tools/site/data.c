@@ -79,13 +79,6 @@ char *rgs_axes_text(const rg_operator *op, const int64_t *dim) {
   return text.bytes;
 }
 
-static json_t *quantiles_json(const rge_quantiles *q) {
-  if (q->count == 0) return json_null();
-  return json_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:f}", "count", q->count, "least", q->low, "lower_quartile",
-                   q->lower, "median", q->median, "upper_quartile", q->upper, "largest", q->high, "deviation",
-                   q->deviation);
-}
-
 json_t *rgs_case_json(const rge_entry *entry, const rge_case *item, const rge_peer *peer) {
   const double bytes = (double)item->read_bytes + (double)item->write_bytes;
   json_t *object = json_pack("{s:s, s:b}", "name", item->name, "timed", item->timed);
@@ -102,7 +95,7 @@ json_t *rgs_case_json(const rge_entry *entry, const rge_case *item, const rge_pe
   rgs_put(object, "spread", item->timed ? json_real(item->spread) : json_null());
   rgs_put(object, "bytes", json_integer(item->read_bytes + item->write_bytes));
   rgs_put(object, "gb_per_s", rgs_number(item->timed ? bytes * 1e-3 / item->latency_us : 0));
-  rgs_put(object, "samples", quantiles_json(&item->sample));
+  rgs_put(object, "samples", json_integer(item->sample.count));
   rgs_put(object, "allowance_used", item->allowance_used >= 0 ? json_real(item->allowance_used) : json_null());
   rgs_put(object, "worst_tensor", rgs_text(item->worst_tensor));
   rgs_put(object, "reason", rgs_text(item->reason));

@@ -67,8 +67,8 @@ void rgs_templates_free(rgs_templates *templates) {
 typedef struct renderer {
   const rgs_templates *templates;
   const json_t *scope[MAX_DEPTH]; /* the innermost last */
-  int depth;
-  const char *name; /* of the template being rendered */
+  int depth, partials;            /* that are being rendered */
+  const char *name;               /* of the template being rendered */
   rge_text *out;
   rgh_message *why;
 } renderer;
@@ -164,10 +164,13 @@ static bool render_partial(renderer *r, const char *name) {
   for (int t = 0; t < r->templates->count; t++) {
     const rgs_template *found = &r->templates->list[t];
     if (strcmp(found->name, name) != 0) continue;
+    if (r->partials == MAX_DEPTH) return fail(r, "holds itself, or templates are nested too deep", name);
     const char *outer = r->name;
     r->name = found->name;
+    r->partials++;
     const bool good = render(r, found->text, found->text + strlen(found->text));
     if (good) r->name = outer;
+    r->partials--;
     return good;
   }
   return fail(r, "there is no such template", name);

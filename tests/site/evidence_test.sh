@@ -1,0 +1,283 @@
+#!/bin/sh
+# report, records and compare as a script sees them: what is believed, what is not, and why; files that mean harm.
+# Usage: evidence_test.sh TOOL. Prints what failed; exit 1 if anything did. Needs jq and Python.
+set -u
+tool=$(realpath "$1")
+here=$(dirname "$(realpath "$0")")
+root=$(realpath "$here/../..")
+[ -x "$tool" ] || { echo "no tool at '$1'"; exit 1; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+failures=0
+
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# expect CODE ARGUMENT...: runs the tool; its output lands in out and err.
+expect() {
+  expected=$1
+  shift
+  "$tool" "$@" >out 2>err
+  got=$?
+  [ "$got" -eq "$expected" ] || fail "ropegrad $*: exit $got, not $expected: $(head -c 300 err) $(tail -n 3 out)"
+}
+
+says() {
+  grep -q -e "$1" out err || fail "nothing says '$1': $(head -n 5 out err)"
+}
+
+# synthetic FILE ARGUMENTS: a record made by synthetic.py with these arguments of its function `record`.
+synthetic() {
+  PYTHONPATH=$here python3 -c "import pathlib, synthetic; synthetic.save(pathlib.Path('$1'), synthetic.record($2))"
+}
+
+# holds FILE FILTER: the jq filter is true of the file.
+holds() {
+  jq -e "$2" "$1" >/dev/null 2>&1 || fail "$1: not true: $2"
+}
+
+# conforms SCHEMA FILE: by an independent validator. Returns 2 where there is none.
+conforms() {
+  python3 - "$root/schema/$1" "$2" <<'END'
+import json, pathlib, sys
+try:
+    import jsonschema
+except ImportError:
+    sys.exit(2)
+schema, file = (json.loads(pathlib.Path(path).read_text()) for path in sys.argv[1:])
+jsonschema.Draft202012Validator.check_schema(schema)
+sys.exit(0 if jsonschema.Draft202012Validator(schema).is_valid(file) else 1)
+END
+}
+
+# agree FILE CODE: the validator of the tool and the independent one come to the same: CODE 0 fine, 1 not.
+agree() {
+  conforms record.schema.json "$1"
+  independent=$?
+  "$tool" records check "$1" >out 2>err
+  own=$?
+  [ "$own" -eq 0 ] || own=1
+  [ "$own" -eq "$2" ] || fail "$1: records check says $own, not $2: $(head -n 3 out err)"
+  [ "$independent" -eq 2 ] || [ "$independent" -eq "$2" ] || fail "$1: the independent validator says $independent"
+}
+
+# change FILE FILTER NEW: a copy of a record with something changed.
+change() {
+  jq "$2" "$1" >"$3" || fail "jq: $2"
+}
+
+synthetic good.json "1, calls=5"
+
+# ---- the schema, in C and by an independent validator ----
+agree good.json 0
+change good.json 'del(.environment.flags)' missing.json
+agree missing.json 1
+change good.json '.environment.threads = "2"' type.json
+agree type.json 1
+change good.json '.cases[3].samples_us[2] = -1' negative.json
+agree negative.json 1
+change good.json '.protocol.method = "stopwatch"' enum.json
+agree enum.json 1
+change good.json '.environment.utc = "yesterday"' pattern.json
+agree pattern.json 1
+change good.json '.environment.argv = []' argv.json
+agree argv.json 1
+change good.json '.cases[0].verify.worst = {"tensor": "x"}' worst.json
+agree worst.json 1
+change good.json '.environment.openmp.OMP_PLACES = 3' openmp.json
+agree openmp.json 1
+conforms reported.schema.json "$root/records/reported/reported-b200.json"
+[ $? -ne 1 ] || fail "records/reported breaks its schema"
+
+# ---- records check: one line per problem ----
+expect 0 records check good.json
+says "1 record checked, 0 problems"
+# broken FILTER WORD: a record with that change has the problem.
+broken() {
+  change good.json "$1" broken.json
+  expect 1 records check broken.json
+  says "$2"
+}
+broken '.cases[20].latency_us *= 0.5' "latency_us is"
+broken '.cases[20].floor_us *= 2' "floor_us is"
+broken '.cases[20].medians_us[1] += 1000' "medians"
+broken '.cases[20].samples_us[0:5] = [0.01, 0.01, 0.01, 0.01, 0.01]' "the samples give"
+broken '.summary[1].ratio = 1.0' "ratio of the summary"
+broken '.summary[1].geomean_latency_us *= 0.9' "geomean_latency_us of the summary"
+broken '.summary[1].worst_case = "b1_s1"' "worst case"
+broken 'del(.summary[2])' "summary does not have it"
+broken '.environment.dirty = true' "uncommitted changes"
+broken '.environment.commit = null' "no source to build"
+broken 'del(.environment.gpu)' "'gpu' is missing"
+broken '.cases[0].roofline_us = .cases[0].latency_us * 2' "below the roofline"
+broken '.cases[0].verify.status = "fail"' "without a pass"
+broken '.cases[0].verify.allowance_used = 1.5' "not a pass"
+broken '.cases[1] = .cases[0]' "is there twice"
+broken '.cases[0].samples_us = .cases[0].samples_us[1:]' "repetitions of equal length"
+broken '.cases[0].op = "no_such_operator"' "no operator"
+broken '.suite_digest = "xxh128:0"' "suite_digest"
+broken '.cases[5].floor = null' "no floor"
+synthetic gpu.json "2, gpu='NVIDIA H200', calls=5"
+expect 0 records check gpu.json
+change gpu.json 'del(.environment.gpu.images.rope_2d)' broken.json
+expect 1 records check broken.json
+says "digest of its kernel image"
+# Digests of the files themselves, as xxh128sum writes them.
+mkdir sums && cp good.json sums/a.json
+digest=$("$tool" report --records sums --out sums-site >/dev/null && jq -r .digest sums-site/records/a.json)
+echo "${digest#xxh128:}  a.json" >sums/XXH128SUMS
+expect 0 records check sums
+if command -v xxh128sum >/dev/null; then
+  [ "$(cd sums && xxh128sum a.json)" = "$(cat sums/XXH128SUMS)" ] || fail "xxh128sum prints another digest"
+fi
+echo >>sums/a.json
+expect 1 records check sums
+says "not the one of XXH128SUMS"
+
+# ---- tiers ----
+mkdir tiers
+cp good.json tiers/first.json
+synthetic tiers/second.json "3, day=9, calls=5"
+synthetic tiers/alone.json "4, commit='f' * 40, day=10, calls=5"
+change good.json '.environment.dirty = true | .environment.utc = "2026-03-01T00:00:00Z"' tiers/dirty.json
+synthetic other.json "5, day=11, calls=5, commit='e' * 40"
+synthetic tiers/here.json "6, day=12, calls=5, commit='e' * 40"
+change other.json '.environment.memory_bytes = 99000000000' tiers/elsewhere.json
+expect 0 report --records tiers --records "$root/records/reported" --out site
+tier() {
+  holds "site/records/$1.json" ".tier == \"$2\""
+}
+tier first verified
+tier second verified
+tier alone reproducible
+tier dirty reported
+tier here replicated
+tier elsewhere replicated
+holds site/records/dirty.json '.problems | map(select(.lowers)) | length == 1'
+holds site/operators/rope_2d.json '[.boards[] | .ranked[] | select(.record == "dirty")] == []'
+holds site/operators/rope_2d.json '.unranked | map(.record) == ["dirty"]'
+holds site/operators/rope_2d.json '.reported[0].rows | length == 17 and all(.tier == "reported")'
+holds site/operators/rope_2d.json '.boards[0].ranked | map(.latency_us) | . == sort'
+# The aggregates are those of jq over the raw samples.
+# shellcheck disable=SC2016 # jq's variables
+jq '[.cases[] | select(.op == "rope_2d") | .samples_us as $s | [range(3) as $r | $s[$r*5:$r*5+5] | sort | .[2]] | add / 3 | log]
+    | add / length | exp' tiers/first.json >expected
+jq '.entries[] | select(.entry.op == "rope_2d") | .entry.latency_us' site/records/first.json >got
+[ "$(jq -n --slurpfile a expected --slurpfile b got '($a[0] - $b[0]) | fabs < 1e-6 * $a[0]')" = true ] ||
+  fail "geometric mean: $(cat got), not $(cat expected)"
+
+# ---- in place and out of place are ranked apart ----
+mkdir modes
+cp good.json modes/
+synthetic modes/in.json "7, calls=5, in_place_of='kv_cache_update'"
+expect 0 report --records modes --out modes-site
+holds modes-site/operators/kv_cache_update.json '.boards | map(.in_place) == [false, true]'
+holds modes-site/operators/kv_cache_update.json '.boards | map(.ranked | length) == [1, 1]'
+
+# ---- markup stays text ----
+mkdir hostile
+# shellcheck disable=SC2016 # the shell must not run it either
+change good.json '.environment.cpu_model = "</script><script>alert(1)</script>\"'"'"'&<b>\u0001"
+  | .environment.compiler = "<img src=x onerror=alert(2)>" | .cases[0].name = "<i>x</i>{{>head}}{{&embedded}}"
+  | .summary |= map(if .worst_case == "b32_s256" then .worst_case = "<i>x</i>{{>head}}{{&embedded}}" else . end)
+  | .environment.argv += ["$(touch hurt)", "`touch hurt`", "; touch hurt"]' 'hostile/<b> "a" & '"'"'b'"'"'.json'
+expect 0 report --records hostile --out hostile-site
+grep -rlE '<script>alert|<img src=x|<i>x</i>|<b>' hostile-site --include='*.html' && fail "markup of a record is in a page"
+grep -q '&lt;script&gt;alert(1)' hostile-site/records/*.html || fail "the hostile name is not shown as text"
+grep -q '</script><script>' hostile-site/search.js hostile-site/*.json && fail "a script element can be ended by data"
+for page in hostile-site/*.json hostile-site/*/*.json; do jq -e . "$page" >/dev/null || fail "$page is no JSON"; done
+
+# ---- bad files: exit 2, one line, and the site before stays ----
+cp -r site before
+refused() {
+  expect 2 report --records "$1" --out site
+  says "$2"
+  diff -r site before >/dev/null || fail "$1: the site before was touched"
+  ls -d site.*.part >/dev/null 2>&1 && fail "$1: a temporary folder was left behind"
+}
+mkdir bad
+head -c 5000 good.json >bad/cut.json
+refused bad "cut.json:[0-9]*:[0-9]*"
+rm bad/cut.json && truncate -s 200M bad/huge.json
+refused bad "huge.json.*64 MiB"
+rm bad/huge.json && printf '[1]' >bad/list.json
+refused bad "expected an object"
+printf '{"schema": "ropegrad-verify-1"}' >bad/list.json
+refused bad "neither ropegrad-record-1"
+python3 -c "print('{\"schema\": \"ropegrad-record-1\", \"a\": ' + '[' * 5000 + ']' * 5000 + '}')" >bad/list.json
+refused bad "list.json"
+printf '{"schema": "ropegrad-record-1", "schema": "x"}' >bad/list.json
+refused bad "list.json.*duplicate"
+rm bad/list.json && mkfifo bad/pipe.json
+refused bad "no regular file"
+rm bad/pipe.json && change good.json '.cases = []' bad/empty.json
+refused bad "no cases"
+change good.json '.cases[0].latency_us = "fast"' bad/empty.json
+refused bad "cases\[0\].latency_us: expected a number"
+refused no-such-folder "no-such-folder"
+mkdir mine && touch mine/thesis.txt
+expect 2 report --records tiers --out mine
+says "was not written by this command"
+[ -e mine/thesis.txt ] || fail "a folder that is no site was replaced"
+expect 2 report --records tiers
+expect 2 report --records tiers --out site extra
+expect 2 records
+expect 2 records check
+expect 2 compare good.json
+for command in report compare "records check" "records reproduce" records; do
+  # shellcheck disable=SC2086 # two words
+  expect 0 $command --help
+  awk 'length > 120 {exit 1}' out || fail "$command --help has a line of more than 120 columns"
+done
+
+# ---- compare ----
+# all NAME: the verdict over all cases of an operator.
+verdict() {
+  grep -qE "^$1 += all .* $2\$" out || fail "compare: $1 is not $2: $(grep "^$1 *= all" out)"
+}
+synthetic base.json "1, calls=5, ratio=1.2"
+synthetic slow.json "1, calls=5, ratio=1.5"
+expect 1 compare base.json slow.json
+verdict rope_2d slower
+expect 0 compare slow.json base.json
+verdict rope_2d faster
+expect 0 compare good.json good.json
+verdict rope_2d noise
+change good.json '.cases |= map(.samples_us |= map(. * 1.5) | .medians_us |= map(. * 1.5) | .latency_us *= 1.5
+  | .floor_us *= 1.5 | .floor.samples_us |= map(. * 1.5) | .floor.medians_us |= map(. * 1.5))' drift.json
+expect 0 compare good.json drift.json
+verdict rope_2d drift
+# A few disturbed samples are noise.
+change good.json '.cases |= map(.samples_us[1] *= 50)' disturbed.json
+expect 0 compare good.json disturbed.json
+verdict rope_2d noise
+expect 2 compare good.json gpu.json
+says "not comparable: the hardware differs"
+
+# ---- reproduce ----
+cat >small.json <<'END'
+{"suite": "small", "cases": [
+  {"op": "rope_2d", "name": "one", "dims": {"batch_size": 2, "seq_len": 300, "head_dim": 128}}]}
+END
+expect 0 bench --suite small.json --device cpu --budget 0.05 --json made.json
+"$tool" records reproduce made.json --json reproduced.json >out 2>err
+code=$?
+[ $code -le 1 ] || fail "reproduce: exit $code: $(cat err)"
+says "verdict:"
+holds reproduced.json '.cases[0].name == "one" and .protocol.budget_s == 0.05'
+change made.json '.environment.argv = ["rm", "-rf", "/"]' evil.json
+expect 2 records reproduce evil.json
+says "no .bench. command"
+change made.json '.environment.cpu_model = "another machine"' moved.json
+expect 3 records reproduce moved.json
+says "not comparable: the hardware differs"
+change made.json '.environment.argv = ["x", "bench", "--suite", "small.json", "--json=hurt.json", "--json", "hurt.json"]' json.json
+"$tool" records reproduce json.json >out 2>err
+[ ! -e hurt.json ] || fail "reproduce wrote where the record says"
+[ ! -e hurt ] || fail "an argument of a record was run"
+
+[ "$failures" -eq 0 ] || exit 1
+echo "records are believed as far as they can be checked"
