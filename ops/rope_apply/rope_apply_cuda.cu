@@ -1,1 +1,72 @@
-/* rope_apply on CUDA: device code. */
+/* rope_apply on CUDA: what is compiled under which name. Bound by memory: in the suite's float32 12 bytes an element of
+ * q and k, against a few products. */
+#include "ops/rope_apply/rope_apply_fixed.cuh"
+#include "ops/rope_apply/rope_apply_general.cuh"
+#include "ops/rope_apply/rope_apply_pipeline.cuh"
+#include "ops/rope_apply/rope_apply_shapes.h"
+#include "ops/rope_apply/rope_apply_vectors.cuh"
+
+typedef float f32;
+typedef __nv_bfloat16 bf16;
+typedef __half f16;
+
+/* ---- everything fixed, see rope_apply_shapes.h ---- */
+
+#define HINT(once) ((once) ? RG_CACHE_STREAM : RG_CACHE_DEFAULT)
+#define FIXED_KIND(payload, table, plain, rows, groups, loads_once, stores_once)                               \
+  fixed_kind<payload, table, ROPE_APPLY_FIXED_DIM / ROPE_APPLY_LANE, rows, groups, !(plain), HINT(loads_once), \
+             HINT(stores_once)>
+
+#define DIRECT(payload, table, plain, rows, groups, depth, loads_once, stores_once)                      \
+  extern "C" __global__ void __launch_bounds__((rows) * (groups)*ROPE_APPLY_FIXED_DIM / ROPE_APPLY_LANE) \
+      rope_apply_##payload##_##table##__direct##plain##_##rows##x##groups##x##depth##x##loads_once(      \
+          const __grid_constant__ rope_apply_fixed_params p) {                                           \
+    direct<FIXED_KIND(payload, table, plain, rows, groups, loads_once, stores_once), depth>(p);          \
+  }
+
+/* Code for older architectures does without bulk copies, with the same tiles and sums. */
+template <typename Kind, uint32_t STAGES>
+static __device__ __forceinline__ void pipeline_where_possible(const rope_apply_fixed_params &p) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  pipeline<Kind, STAGES>(p);
+#else
+  direct<Kind, 1>(p);
+#endif
+}
+
+#define PIPELINE(payload, table, plain, rows, groups, depth, loads_once, stores_once)                            \
+  extern "C" __global__ void __launch_bounds__((rows) * (groups)*ROPE_APPLY_FIXED_DIM / ROPE_APPLY_LANE)         \
+      rope_apply_##payload##_##table##__pipeline##plain##_##rows##x##groups##x##depth##x##loads_once(            \
+          const __grid_constant__ rope_apply_fixed_params p) {                                                   \
+    pipeline_where_possible<FIXED_KIND(payload, table, plain, rows, groups, loads_once, stores_once), depth>(p); \
+  }
+
+ROPE_APPLY_FIXED_KERNELS(DIRECT, PIPELINE)
+
+/* ---- rows in vectors ---- */
+
+#define VECTORS(how, payload, table, unroll, tables, is_long)                                        \
+  extern "C" __global__ void __launch_bounds__(ROPE_APPLY_VECTORS_THREADS)                           \
+      rope_apply_##payload##_##table##__##how(const __grid_constant__ rope_apply_vectors_params p) { \
+    vectors<vectors_kind<payload, table, unroll, tables, is_long>>(p);                               \
+  }
+#define ALL_VECTORS(payload, table)                    \
+  VECTORS(vectors, payload, table, 2, true, false)     \
+  VECTORS(vectors_long, payload, table, 1, true, true) \
+  VECTORS(vectors_plain, payload, table, 2, false, false)
+ALL_VECTORS(f32, f32)
+ALL_VECTORS(bf16, bf16)
+ALL_VECTORS(bf16, f32)
+ALL_VECTORS(f16, f16)
+ALL_VECTORS(f16, f32)
+
+/* ---- anything ---- */
+
+extern "C" __global__ void __launch_bounds__(ROPE_APPLY_GENERAL_THREADS)
+    rope_apply_any__general(const __grid_constant__ rope_apply_general_params p) {
+  general<float>(p);
+}
+extern "C" __global__ void __launch_bounds__(ROPE_APPLY_GENERAL_THREADS)
+    rope_apply_f64__general(const __grid_constant__ rope_apply_general_params p) {
+  general<double>(p);
+}

@@ -1,0 +1,108 @@
+/* What rope_apply's launcher and kernels share. The two sides are q and k. */
+#ifndef ROPEGRAD_OPS_ROPE_APPLY_CUDA_H
+#define ROPEGRAD_OPS_ROPE_APPLY_CUDA_H
+
+#include "src/cuda/device_tensor.h"
+
+/* ---- the tuned kernels ---- */
+
+enum {
+  /* Elements of a vector: 16 bytes of float32, 8 of the 16-bit dtypes. */
+  ROPE_APPLY_VECTOR = 4,
+  /* Elements of a row that a lane (a thread) owns. */
+  ROPE_APPLY_LANE = 2 * ROPE_APPLY_VECTOR,
+  /* So many heads at most are summed in float32 before the sum goes to a double: the error stays near 4 roundings even
+   * where all terms are alike. */
+  ROPE_APPLY_HEADS_PER_SUM = 24,
+  /* A block's threads at most, in the kernels for any layout of rows. */
+  ROPE_APPLY_VECTORS_THREADS = 512,
+  /* head_dim of the kernels that have everything fixed. */
+  ROPE_APPLY_FIXED_DIM = 128
+};
+
+/* Rows of head_dim contiguous elements: [B, heads, S]. Strides in elements. */
+typedef struct rope_apply_rows {
+  void *data;
+  int64_t batch, head, position;
+} rope_apply_rows;
+
+typedef struct rope_apply_side {
+  rope_apply_rows grad_y;
+  rope_apply_rows x;      /* not read where no gradient of a table is wanted */
+  rope_apply_rows grad_x; /* data NULL: not wanted */
+} rope_apply_side;
+
+/* Rows of rotary_dim contiguous elements: [B, S]. The batch stride is 0 where one row serves every batch. */
+typedef struct rope_apply_table {
+  void *data; /* NULL: not wanted, or not needed */
+  int64_t batch, position;
+} rope_apply_table;
+
+/* A block's tile is a few positions of one batch: the tiles of a batch have `rows` positions, the first `longer` of
+ * them one more. */
+typedef struct rope_apply_tiles {
+  uint64_t inverse; /* 2^64 / count rounded up, by which a block's number is divided; 0 for one batch */
+  uint32_t count;   /* of a batch */
+  uint32_t rows, longer;
+} rope_apply_tiles;
+
+/* The kernels for any layout of rows. A block's threads: [groups][rows][lanes]; head h belongs to group h % groups. */
+typedef struct rope_apply_vectors_params {
+  rope_apply_side side[2];
+  rope_apply_table cosine, sine, grad_cos, grad_sin;
+  rope_apply_tiles tiles;
+  uint32_t rows;       /* of the longest tile */
+  uint32_t lanes;      /* head_dim / ROPE_APPLY_LANE */
+  uint32_t pair_lanes; /* rotary_dim / ROPE_APPLY_LANE; the lanes after them copy */
+  uint32_t groups;
+  uint32_t heads_of_q; /* heads [0, heads_of_q) are those of q, [heads_of_q, heads) those of k */
+  uint32_t heads;
+  uint32_t batches; /* that a tile sums over */
+  bool interleaved, same_half;
+} rope_apply_vectors_params;
+
+/* The kernels with everything fixed that can be: all of head_dim is rotated in the style rotate_half, and the tensors
+ * of a side have the same strides, as have cos and sin, and their gradients. Strides in bytes; no tensor is larger than
+ * 4 GiB. A block's threads: [GROUPS][ROWS][LANES], known to the compiler. */
+typedef struct rope_apply_fixed_side {
+  const char *grad_y;
+  const char *x;
+  char *grad_x; /* NULL: not wanted */
+  uint32_t batch, head, position;
+} rope_apply_fixed_side;
+
+typedef struct rope_apply_fixed_params {
+  rope_apply_fixed_side side[2];
+  uint32_t heads_of_q, heads;
+  rope_apply_tiles tiles;
+  const char *cosine, *sine;
+  uint32_t table_batch, table_position;
+  uint32_t grad_table_batch, grad_table_position;
+  char *grad_table[2]; /* of cos, of sin; NULL: not wanted */
+  bool same_half;
+} rope_apply_fixed_params;
+
+/* ---- the general kernels ---- */
+
+enum { ROPE_APPLY_GENERAL_THREADS = 256 };
+
+typedef struct rope_apply_general_side {
+  rg_device_tensor grad_y, x, grad_x;
+  int64_t heads; /* 0 where the side has no part in what is wanted */
+} rope_apply_general_side;
+
+typedef struct rope_apply_general_params {
+  rope_apply_general_side side[2];
+  rg_device_tensor table[2];      /* cos, sin; a batch stride of 0 where one table serves all */
+  rg_device_tensor grad_table[2]; /* of cos, of sin; likewise */
+  bool sums_batch[2];             /* that gradient sums over the batch */
+  int64_t positions;              /* batch * seq_len + position; where something sums over the batch, S of them */
+  int64_t batches;                /* that each of them goes through */
+  int64_t seq_len, rotary_dim, head_dim;
+  int64_t pair_chunks; /* of a row: `lanes` pairs each */
+  int64_t pass_chunks; /* of a row: `lanes` columns past rotary_dim each */
+  uint32_t lanes;      /* threads side by side along a row; a divisor of ROPE_APPLY_GENERAL_THREADS */
+  bool interleaved, same_half;
+} rope_apply_general_params;
+
+#endif
