@@ -17,11 +17,11 @@ typedef __half f16;
   fixed_kind<payload, table, ROPE_APPLY_FIXED_DIM / ROPE_APPLY_LANE, rows, groups, !(plain), HINT(loads_once), \
              HINT(stores_once)>
 
-#define DIRECT(payload, table, plain, rows, groups, depth, loads_once, stores_once)                      \
-  extern "C" __global__ void __launch_bounds__((rows) * (groups)*ROPE_APPLY_FIXED_DIM / ROPE_APPLY_LANE) \
-      rope_apply_##payload##_##table##__direct##plain##_##rows##x##groups##x##depth##x##loads_once(      \
-          const __grid_constant__ rope_apply_fixed_params p) {                                           \
-    direct<FIXED_KIND(payload, table, plain, rows, groups, loads_once, stores_once), depth>(p);          \
+#define DIRECT(payload, table, plain, rows, groups, depth, loads_once, stores_once)                         \
+  extern "C" __global__ void __launch_bounds__((rows) * (groups)*ROPE_APPLY_FIXED_DIM / ROPE_APPLY_LANE, 1) \
+      rope_apply_##payload##_##table##__direct##plain##_##rows##x##groups##x##depth##x##loads_once(         \
+          const __grid_constant__ rope_apply_fixed_params p) {                                              \
+    direct<FIXED_KIND(payload, table, plain, rows, groups, loads_once, stores_once), depth>(p);             \
   }
 
 /* Code for older architectures does without bulk copies, with the same tiles and sums. */
@@ -35,7 +35,7 @@ static __device__ __forceinline__ void pipeline_where_possible(const rope_apply_
 }
 
 #define PIPELINE(payload, table, plain, rows, groups, depth, loads_once, stores_once)                            \
-  extern "C" __global__ void __launch_bounds__((rows) * (groups)*ROPE_APPLY_FIXED_DIM / ROPE_APPLY_LANE)         \
+  extern "C" __global__ void __launch_bounds__((rows) * (groups)*ROPE_APPLY_FIXED_DIM / ROPE_APPLY_LANE, 1)      \
       rope_apply_##payload##_##table##__pipeline##plain##_##rows##x##groups##x##depth##x##loads_once(            \
           const __grid_constant__ rope_apply_fixed_params p) {                                                   \
     pipeline_where_possible<FIXED_KIND(payload, table, plain, rows, groups, loads_once, stores_once), depth>(p); \
