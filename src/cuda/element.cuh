@@ -118,6 +118,7 @@ enum rg_cache_hint { RG_CACHE_DEFAULT, RG_CACHE_STREAM };
 template <typename T, int N>
 union rg_packet {
   typename rg_word<N * sizeof(T)>::type word;
+  uint32_t part[N * sizeof(T) / 4];
   T element[N];
   __device__ __forceinline__ rg_packet() {}
 };
@@ -148,11 +149,36 @@ __device__ __forceinline__ void rg_unpack(const rg_packet<T, N> &packet, float (
   for (int i = 0; i < N; ++i) value[i] = rg_to_real<float>(packet.element[i]);
 }
 
+/* Two by two: packing elements of 16 bits one by one would go by way of the stack. */
+template <int N>
+__device__ __forceinline__ void rg_unpack(const rg_packet<__nv_bfloat16, N> &packet, float (&value)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; i += 2) {
+    value[i] = __uint_as_float(packet.part[i / 2] << 16);
+    value[i + 1] = __uint_as_float(packet.part[i / 2] & 0xffff0000u);
+  }
+}
+
+__device__ __forceinline__ uint32_t rg_pack_two(float first, float second, __nv_bfloat16) {
+  const __nv_bfloat162 two = __floats2bfloat162_rn(first, second);
+  return *reinterpret_cast<const uint32_t *>(&two);
+}
+__device__ __forceinline__ uint32_t rg_pack_two(float first, float second, __half) {
+  const __half2 two = __floats2half2_rn(first, second);
+  return *reinterpret_cast<const uint32_t *>(&two);
+}
+
 template <typename T, int N>
 __device__ __forceinline__ rg_packet<T, N> rg_pack(const float (&value)[N]) {
   rg_packet<T, N> packet;
 #pragma unroll
-  for (int i = 0; i < N; ++i) packet.element[i] = rg_from_real<T>(value[i]);
+  for (int i = 0; i < N; ++i) {
+    if constexpr (sizeof(T) == 4) {
+      packet.part[i] = __float_as_uint(value[i]);
+    } else if (i % 2 == 0) {
+      packet.part[i / 2] = rg_pack_two(value[i], value[i + 1], T());
+    }
+  }
   return packet;
 }
 
