@@ -96,6 +96,15 @@ static json_t *floor_json(const rgh_measurement *m) {
                    samples_json(&m->floor, m->timed_calls));
 }
 
+/* The sizes by which the suite names the case, so that a record says what it measured without the suite at hand. */
+static json_t *dims_json(const rgh_case *item) {
+  json_t *dims = json_object();
+  for (int d = 0; d < item->op->num_dims; d++) {
+    if (item->dim[d] >= 0) json_object_set_new(dims, item->op->dims[d].name, json_integer((json_int_t)item->dim[d]));
+  }
+  return dims;
+}
+
 /* A case that was not timed has null for its times and no samples. */
 static json_t *timed_case_json(const rgh_run *run, const rgh_row *row) {
   const rgh_measurement *m = &row->measurement;
@@ -111,6 +120,7 @@ static json_t *timed_case_json(const rgh_run *run, const rgh_row *row) {
                 (json_int_t)m->cost.flops);
   json_object_update_missing(object, rest);
   json_decref(rest);
+  json_object_set_new(object, "dims", dims_json(row->item));
   json_object_set_new(object, "warmup_calls", json_integer(m->warmup_calls));
   json_object_set_new(object, "timed_calls", json_integer(m->timed ? m->timed_calls : 0));
   json_object_set_new(object, "medians_us", m->timed ? medians_json(&m->latency) : json_array());
@@ -156,6 +166,7 @@ static json_t *summary_json(const rgh_run *run) {
 
 json_t *rgh_record_json(const rgh_run *run) {
   json_t *root = run_json(run, "ropegrad-record-1");
+  json_object_set_new(root, "suite_digest", rgh_text_json(run->suite_digest));
   json_object_set_new(root, "protocol", protocol_json(run));
   json_object_set_new(root, "cases", cases_json(run, timed_case_json));
   json_object_set_new(root, "summary", summary_json(run));

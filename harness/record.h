@@ -16,7 +16,7 @@ typedef struct rgh_row {
 
 /* A run of the tool. */
 typedef struct rgh_run {
-  const char *suite;
+  const char *suite, *suite_digest; /* its name, and the digest of its file */
   const char *device;  /* "cpu", "cuda:0" */
   const char *variant; /* "cpu.avx2" */
   int repeats;         /* verify: runs compared bit for bit */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "harness/case_json.h"
 #include "harness/json_value.h"
@@ -80,6 +81,9 @@ bool rgh_suite_parse(const char *text, size_t bytes, const char *file, rgh_suite
   if (root == NULL) return rgh_fail(why, "%s:%d:%d: %s", file, error.line, error.column, error.text);
   const bool good = read_head(root, file, suite, why) && read_cases(json_object_get(root, "cases"), file, suite, why);
   json_decref(root);
+  const XXH128_hash_t hash = XXH3_128bits(text, bytes);
+  snprintf(suite->digest, sizeof suite->digest, "xxh128:%016llx%016llx", (unsigned long long)hash.high64,
+           (unsigned long long)hash.low64);
   if (!good) rgh_suite_free(suite);
   return good;
 }

@@ -17,6 +17,7 @@
 typedef struct rgh_suite {
   char *name;
   char *description;
+  char digest[48]; /* of the file's bytes: "xxh128:" and what `xxh128sum FILE` prints */
   rgh_case *cases;
   int num_cases;
 } rgh_suite;

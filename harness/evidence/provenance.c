@@ -112,7 +112,7 @@ static void check_gpu(rge_record *record) {
   }
 }
 
-static void check_suite(rge_record *record, const rge_suite *suite) {
+static void check_suite(rge_record *record, const rgh_suite *suite) {
   const char *stated = json_string_value(json_object_get(record->head, "suite_digest"));
   if (stated != NULL && suite != NULL && strcmp(stated, suite->digest) != 0) {
     rge_problem_add(&record->problems, RGE_LOWERS,
@@ -131,7 +131,7 @@ static void check_machine_load(rge_record *record) {
   }
 }
 
-void rge_check_provenance(rge_record *record, const rge_suite *suite) {
+void rge_check_provenance(rge_record *record, const rgh_suite *suite) {
   check_commit(record);
   check_gpu(record);
   check_suite(record, suite);

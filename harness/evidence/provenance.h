@@ -16,6 +16,6 @@ bool rge_same_machine(const rge_record *a, const rge_record *b);
 
 /* Adds what is missing for someone who wants to run the record again: a clean commit, the command, the device, the
  * digests. Digests that this build or this checkout can recompute are held against what is stated. */
-void rge_check_provenance(rge_record *record, const rge_suite *suite);
+void rge_check_provenance(rge_record *record, const rgh_suite *suite);
 
 #endif /* ROPEGRAD_HARNESS_EVIDENCE_PROVENANCE_H */

@@ -51,7 +51,7 @@ static void expect_medians(rge_entry *entry, const rge_case *item, const json_t 
 
 /* ---- sizes ---- */
 
-static void read_dims(const json_t *source, const rge_suite *suite, const rg_operator *op, rge_case *item) {
+static void read_dims(const json_t *source, const rgh_suite *suite, const rg_operator *op, rge_case *item) {
   const json_t *dims = json_object_get(source, "dims");
   const rgh_case *known = rge_suite_case(suite, op, item->name);
   for (int d = 0; d < RG_MAX_DIMS; d++) {
@@ -176,7 +176,7 @@ static bool read_peers(const json_t *list, rge_case *item) {
   return true;
 }
 
-bool rge_case_read(const json_t *source, int repetitions, const rge_suite *suite, rge_entry *entry, rge_case *item) {
+bool rge_case_read(const json_t *source, int repetitions, const rgh_suite *suite, rge_entry *entry, rge_case *item) {
   *item = (rge_case){.allowance_used = -1};
   item->name = strdup(json_string_value(json_object_get(source, "name")));
   if (item->name == NULL) return false;

@@ -6,7 +6,7 @@
 
 /* Reads `source`, a case of the record, into *item, and adds what is wrong to the entry's problems. The sizes come from
  * the case itself or, in records that do not spell them out, from the suite; `suite` may be NULL. False: no memory. */
-bool rge_case_read(const json_t *source, int repetitions, const rge_suite *suite, rge_entry *entry, rge_case *item);
+bool rge_case_read(const json_t *source, int repetitions, const rgh_suite *suite, rge_entry *entry, rge_case *item);
 
 void rge_case_free(rge_case *item);
 

@@ -23,7 +23,7 @@ static const char *text_of(const json_t *source, const char *key) {
 }
 
 /* The entry that a case belongs to, made where it is the first of its kind. NULL: no memory. */
-static rge_entry *entry_for(rge_record *record, const rge_suite *suite, const json_t *source, const rg_operator *op) {
+static rge_entry *entry_for(rge_record *record, const rgh_suite *suite, const json_t *source, const rg_operator *op) {
   const bool in_place = json_is_true(json_object_get(source, "in_place"));
   const char *variant = text_of(source, "variant"), *device = text_of(source, "device");
   for (int e = 0; e < record->num_entries; e++) {
@@ -53,7 +53,7 @@ static bool holds_case(const rge_entry *entry, const char *name) {
   return false;
 }
 
-static bool add_case(rge_record *record, const rge_suite *suite, const json_t *source, int repetitions, size_t index) {
+static bool add_case(rge_record *record, const rgh_suite *suite, const json_t *source, int repetitions, size_t index) {
   const char *op_name = text_of(source, "op"), *name = text_of(source, "name");
   if (op_name == NULL || name == NULL || text_of(source, "variant") == NULL || text_of(source, "device") == NULL) {
     return true; /* the schema check has named what is missing */
@@ -115,7 +115,7 @@ bool rge_record_read(const rge_file *file, const rge_suites *suites, rge_record 
   if (record->head == NULL) return rgh_fail(why, "no memory");
   read_head(record);
   if (json_array_size(cases) == 0) return rgh_fail(why, "it has no cases");
-  const rge_suite *suite = rge_suites_find(suites, record->suite);
+  const rgh_suite *suite = rge_suites_find(suites, record->suite);
   const int repetitions = repetitions_of(root);
   for (size_t i = 0; i < json_array_size(cases); i++) {
     if (!add_case(record, suite, json_array_get(cases, i), repetitions, i)) return rgh_fail(why, "no memory");

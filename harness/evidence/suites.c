@@ -7,14 +7,9 @@
 
 static void load_one(const char *const *folders, const char *name, rge_suites *suites) {
   char path[RGH_SUITE_PATH_BYTES];
-  rge_suite *one = &suites->list[suites->count];
-  rge_file file;
-  if (!rgh_suite_find(folders, name, path, NULL) || !rgh_suite_load(path, &one->suite, NULL)) return;
-  if (rge_file_read(path, &file, NULL)) {
-    strcpy(one->digest, file.digest);
-    rge_file_free(&file);
+  if (rgh_suite_find(folders, name, path, NULL) && rgh_suite_load(path, &suites->list[suites->count], NULL)) {
+    suites->count++;
   }
-  suites->count++;
 }
 
 bool rge_suites_load(const char *const *folders, rge_suites *suites) {
@@ -31,29 +26,29 @@ bool rge_suites_load(const char *const *folders, rge_suites *suites) {
   return suites->list != NULL;
 }
 
-const rge_suite *rge_suites_find(const rge_suites *suites, const char *name) {
+const rgh_suite *rge_suites_find(const rge_suites *suites, const char *name) {
   for (int s = 0; name != NULL && s < suites->count; s++) {
-    if (strcmp(suites->list[s].suite.name, name) == 0) return &suites->list[s];
+    if (strcmp(suites->list[s].name, name) == 0) return &suites->list[s];
   }
   return NULL;
 }
 
-int rge_suite_cases(const rge_suite *suite, const rg_operator *op) {
+int rge_suite_cases(const rgh_suite *suite, const rg_operator *op) {
   int count = 0;
-  for (int c = 0; suite != NULL && c < suite->suite.num_cases; c++) count += suite->suite.cases[c].op == op;
+  for (int c = 0; suite != NULL && c < suite->num_cases; c++) count += suite->cases[c].op == op;
   return count;
 }
 
-const rgh_case *rge_suite_case(const rge_suite *suite, const rg_operator *op, const char *name) {
-  for (int c = 0; suite != NULL && c < suite->suite.num_cases; c++) {
-    const rgh_case *item = &suite->suite.cases[c];
+const rgh_case *rge_suite_case(const rgh_suite *suite, const rg_operator *op, const char *name) {
+  for (int c = 0; suite != NULL && c < suite->num_cases; c++) {
+    const rgh_case *item = &suite->cases[c];
     if (item->op == op && strcmp(item->name, name) == 0) return item;
   }
   return NULL;
 }
 
 void rge_suites_free(rge_suites *suites) {
-  for (int s = 0; s < suites->count; s++) rgh_suite_free(&suites->list[s].suite);
+  for (int s = 0; s < suites->count; s++) rgh_suite_free(&suites->list[s]);
   free(suites->list);
   *suites = (rge_suites){0};
 }

@@ -2,16 +2,10 @@
 #ifndef ROPEGRAD_HARNESS_EVIDENCE_SUITES_H
 #define ROPEGRAD_HARNESS_EVIDENCE_SUITES_H
 
-#include "harness/evidence/file.h"
 #include "harness/suite.h"
 
-typedef struct rge_suite {
-  rgh_suite suite;
-  char digest[RGE_DIGEST_BYTES]; /* of the file */
-} rge_suite;
-
 typedef struct rge_suites {
-  rge_suite *list;
+  rgh_suite *list;
   int count;
 } rge_suites;
 
@@ -20,13 +14,13 @@ typedef struct rge_suites {
 bool rge_suites_load(const char *const *folders, rge_suites *suites);
 
 /* The suite that calls itself so; NULL: none. */
-const rge_suite *rge_suites_find(const rge_suites *suites, const char *name);
+const rgh_suite *rge_suites_find(const rge_suites *suites, const char *name);
 
 /* How many cases the suite has of the operator; 0 also when there is no suite. */
-int rge_suite_cases(const rge_suite *suite, const rg_operator *op);
+int rge_suite_cases(const rgh_suite *suite, const rg_operator *op);
 
 /* A case of it; NULL: none of that name. */
-const rgh_case *rge_suite_case(const rge_suite *suite, const rg_operator *op, const char *name);
+const rgh_case *rge_suite_case(const rgh_suite *suite, const rg_operator *op, const char *name);
 
 void rge_suites_free(rge_suites *suites);
 

@@ -118,7 +118,7 @@ broken '.cases[0].verify.allowance_used = 1.5' "not a pass"
 broken '.cases[1] = .cases[0]' "is there twice"
 broken '.cases[0].samples_us = .cases[0].samples_us[1:]' "repetitions of equal length"
 broken '.cases[0].op = "no_such_operator"' "no operator"
-broken '.suite_digest = "xxh128:0"' "suite_digest"
+broken '.suite_digest = "xxh128:00000000000000000000000000000000"' "suite_digest"
 broken '.cases[5].floor = null' "no floor"
 synthetic gpu.json "2, gpu='NVIDIA H200', calls=5"
 expect 0 records check gpu.json

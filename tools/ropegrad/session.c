@@ -133,6 +133,7 @@ bool rgt_session_begin(rgt_session *session, const rgt_options *options, size_t 
   rgh_machine_read(&session->machine);
   session->run = (rgh_run){
       .suite = session->selection.suite.name,
+      .suite_digest = session->selection.suite.digest,
       .device = session->device,
       .variant = rg_dev_default_variant(session->context),
       .repeats = options->repeat,

@@ -102,7 +102,7 @@ static json_t *reported_json(const rge_index *index, const rg_operator *op) {
 /* ---- what it is ---- */
 
 static json_t *identity_json(const rgs_site *site, const rg_operator *op) {
-  const rge_suite *suite = rge_suites_find(site->request->suites, RGS_MAIN_SUITE);
+  const rgh_suite *suite = rge_suites_find(site->request->suites, RGS_MAIN_SUITE);
   json_t *images = json_array();
   for (int b = 0; b < site->boards.count; b++) {
     const rgs_board *board = &site->boards.list[b];
@@ -121,10 +121,10 @@ static json_t *identity_json(const rgs_site *site, const rg_operator *op) {
 }
 
 /* The sizes that an axis takes in the suite: whether it varies there, and between what. */
-static void put_suite_values(const rge_suite *suite, const rg_operator *op, int dim, json_t *axis) {
+static void put_suite_values(const rgh_suite *suite, const rg_operator *op, int dim, json_t *axis) {
   int64_t least = -1, most = -1;
-  for (int c = 0; suite != NULL && c < suite->suite.num_cases; c++) {
-    const rgh_case *item = &suite->suite.cases[c];
+  for (int c = 0; suite != NULL && c < suite->num_cases; c++) {
+    const rgh_case *item = &suite->cases[c];
     if (item->op != op || item->dim[dim] < 0) continue;
     if (least < 0 || item->dim[dim] < least) least = item->dim[dim];
     if (item->dim[dim] > most) most = item->dim[dim];
@@ -136,7 +136,7 @@ static void put_suite_values(const rge_suite *suite, const rg_operator *op, int 
 }
 
 static void put_all_suite_values(const rgs_site *site, const rg_operator *op, json_t *data) {
-  const rge_suite *suite = rge_suites_find(site->request->suites, RGS_MAIN_SUITE);
+  const rgh_suite *suite = rge_suites_find(site->request->suites, RGS_MAIN_SUITE);
   json_t *axes = json_object_get(data, "axes");
   for (int d = 0; d < op->num_dims; d++) put_suite_values(suite, op, d, json_array_get(axes, (size_t)d));
 }

@@ -60,29 +60,29 @@ static void add_board(const rgs_site *site, const rgs_board *board, json_t *item
   }
 }
 
-static bool is_measured(const rgs_site *site, const rge_suite *suite, const rg_operator *op) {
+static bool is_measured(const rgs_site *site, const rgh_suite *suite, const rg_operator *op) {
   for (int b = 0; b < site->boards.count; b++) {
     const rgs_board *board = &site->boards.list[b];
-    if (board->op == op && strcmp(board->suite, suite->suite.name) == 0) return true;
+    if (board->op == op && strcmp(board->suite, suite->name) == 0) return true;
   }
   return false;
 }
 
 /* Cases that a reader may look for and nobody has timed, with the way to time them. */
-static void add_unmeasured(const rgs_site *site, const rge_suite *suite, json_t *items) {
-  for (int c = 0; c < suite->suite.num_cases; c++) {
-    const rgh_case *item = &suite->suite.cases[c];
+static void add_unmeasured(const rgs_site *site, const rgh_suite *suite, json_t *items) {
+  for (int c = 0; c < suite->num_cases; c++) {
+    const rgh_case *item = &suite->cases[c];
     if (is_measured(site, suite, item->op)) continue;
     char detail[256];
-    snprintf(detail, sizeof detail, "no record yet: ropegrad bench --suite %.60s --op %s --case %.60s",
-             suite->suite.name, item->op->name, item->name);
-    add_case(items, item->op, false, suite->suite.name, item->name, item->dim, detail, "challenges.html");
+    snprintf(detail, sizeof detail, "no record yet: ropegrad bench --suite %.60s --op %s --case %.60s", suite->name,
+             item->op->name, item->name);
+    add_case(items, item->op, false, suite->name, item->name, item->dim, detail, "challenges.html");
   }
 }
 
 /* Suites of sizes that people run, unlike those that look for mistakes. */
-static bool is_of_interest(const rge_suite *suite) {
-  return strcmp(suite->suite.name, RGS_MAIN_SUITE) == 0 || strcmp(suite->suite.name, "models") == 0;
+static bool is_of_interest(const rgh_suite *suite) {
+  return strcmp(suite->name, RGS_MAIN_SUITE) == 0 || strcmp(suite->name, "models") == 0;
 }
 
 bool rgs_search_write(const rgs_site *site, rgh_message *why) {
