@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "harness/evidence/parse.h"
 #include "harness/json_value.h"
 
 void rge_digest(const void *bytes, size_t length, char digest[RGE_DIGEST_BYTES]) {
@@ -34,16 +35,14 @@ static bool read_bytes(int descriptor, const char *path, rge_file *file, rgh_mes
     if (got == 0) break; /* became shorter meanwhile: the parser will say what is missing */
     file->length += (size_t)got;
   }
+  file->bytes[file->length] = '\0';
   return true;
 }
 
 static bool parse(const char *path, rge_file *file, rgh_message *why) {
-  json_error_t error;
-  file->json = json_loadb(file->bytes, file->length, JSON_REJECT_DUPLICATES, &error);
-  if (file->json == NULL) {
-    return rgh_fail(why, "%s:%d:%d: %s", path, error.line > 0 ? error.line : 1, error.column > 0 ? error.column : 1,
-                    error.text);
-  }
+  rge_json_error error;
+  file->json = rge_json_parse(file->bytes, file->length, &error);
+  if (file->json == NULL) return rgh_fail(why, "%s:%d:%d: %s", path, error.line, error.column, error.what);
   if (json_is_object(file->json)) return true;
   return rgh_fail(why, "%s: expected an object, got %s", path, rgh_json_kind(file->json));
 }

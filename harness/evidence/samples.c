@@ -28,16 +28,48 @@ double rge_median_of(double *values, int count) {
 
 bool rge_same(double a, double b) { return fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b)) + 1e-3; }
 
-static rge_quantiles quantiles_of(double *scratch, int count) {
-  rge_quantiles q = {.count = count};
-  q.median = rge_median_of(scratch, count);
-  q.low = scratch[0];
-  q.high = scratch[count - 1];
-  q.lower = scratch[(count - 1) / 4];
-  q.upper = scratch[count - 1 - (count - 1) / 4];
-  for (int i = 0; i < count; i++) scratch[i] = fabs(scratch[i] - q.median);
-  q.deviation = 1.4826 * rge_median_of(scratch, count);
-  return q;
+/* The median distance from the median of sorted values: the distances grow to both sides of the middle, so that the
+ * smallest half of them is found by walking outwards. */
+static double median_distance(const double *sorted, int count, double median) {
+  int left = (count - 1) / 2, right = left + 1;
+  double last = 0, before = 0;
+  for (int taken = 0; taken <= count / 2; taken++) {
+    const double to_left = left >= 0 ? median - sorted[left] : INFINITY;
+    const double to_right = right < count ? sorted[right] - median : INFINITY;
+    before = last;
+    last = fmin(to_left, to_right);
+    if (to_left <= to_right) {
+      left--;
+    } else {
+      right++;
+    }
+  }
+  return count % 2 == 1 ? last : (before + last) / 2;
+}
+
+static rge_quantiles quantiles_of(const double *sorted, int count) {
+  return (rge_quantiles){.count = count,
+                         .low = sorted[0],
+                         .lower = sorted[(count - 1) / 4],
+                         .median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2,
+                         .upper = sorted[count - 1 - (count - 1) / 4],
+                         .high = sorted[count - 1]};
+}
+
+/* Sorts values of which `runs` equal parts are sorted already; `scratch` has room for as many. */
+static void merge_runs(double *values, int count, int runs, double *scratch) {
+  const int each = count / runs;
+  if (runs > 8) { /* merging one after the other would be slower */
+    sort(values, count);
+    return;
+  }
+  for (int done = each; done < count; done += each) {
+    memcpy(scratch, values, (size_t)done * sizeof *values);
+    int a = 0, b = done;
+    for (int out = 0; a < done; out++) {
+      values[out] = b < done + each && values[b] < scratch[a] ? values[b++] : scratch[a++];
+    }
+  }
 }
 
 bool rge_series_read(const json_t *list, int repetitions, rge_series *series, rgh_message *why) {
@@ -47,7 +79,7 @@ bool rge_series_read(const json_t *list, int repetitions, rge_series *series, rg
   if (repetitions < 1 || count > INT32_MAX || count % (size_t)repetitions != 0) {
     return rgh_fail(why, "%zu samples are not %d repetitions of equal length", count, repetitions);
   }
-  series->samples = malloc(2 * count * sizeof *series->samples);
+  series->samples = malloc(3 * count * sizeof *series->samples);
   series->medians = malloc((size_t)repetitions * sizeof *series->medians);
   if (series->samples == NULL || series->medians == NULL) {
     rge_series_free(series);
@@ -62,7 +94,9 @@ bool rge_series_read(const json_t *list, int repetitions, rge_series *series, rg
   for (int r = 0; r < repetitions; r++) series->medians[r] = rge_median_of(scratch + (size_t)r * (size_t)each, each);
   series->us = rgh_mean(series->medians, repetitions);
   series->spread = series->us > 0 ? rgh_spread(series->medians, repetitions) : 0;
+  merge_runs(scratch, (int)count, repetitions, scratch + count);
   series->quantiles = quantiles_of(scratch, (int)count);
+  series->quantiles.deviation = 1.4826 * median_distance(scratch, (int)count, series->quantiles.median);
   return true;
 }
 

@@ -92,9 +92,25 @@ static void check_text(const rge_schema_node *node, const json_t *value, const p
   }
 }
 
+/* Whether the entries are but numbers, all fine: most of a record is lists of samples, and the long way takes long. */
+static bool are_plain_numbers(const rge_schema_node *node, const json_t *list) {
+  if (node->kinds != (RGE_KIND_NUMBER | RGE_KIND_INTEGER) || node->allowed != NULL || node->constant != NULL ||
+      node->all != NULL || node->any != NULL || node->has_maximum) {
+    return false;
+  }
+  const double least = node->has_minimum ? node->minimum : -INFINITY;
+  for (size_t i = 0; i < json_array_size(list); i++) {
+    const json_t *entry = json_array_get(list, i);
+    if (!json_is_real(entry)) return false;
+    const double number = json_real_value(entry);
+    if (number < least || (node->minimum_excluded && number == least)) return false;
+  }
+  return true;
+}
+
 static void check_list(const rge_schema_node *node, const json_t *value, const place *here, rge_problems *problems) {
   if (json_array_size(value) < node->least_items) report(problems, RGE_UNUSABLE, here, "has too few entries");
-  if (node->items == NULL) return;
+  if (node->items == NULL || are_plain_numbers(node->items, value)) return;
   for (size_t i = 0; i < json_array_size(value); i++) {
     const place entry = {here, NULL, i, here->depth + 1};
     check(node->items, json_array_get(value, i), &entry, problems);

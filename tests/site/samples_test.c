@@ -29,6 +29,11 @@ static void test_series(void **state) {
   assert_float_equal(series.quantiles.high, 30, 0);
   assert_float_equal(series.quantiles.deviation, 1.4826, 1e-12);
   rge_series_free(&series);
+  /* Distances from 5: 4 3 1 1 2 5, of which the middle two are 2 and 3. */
+  assert_true(read("[1, 4, 10, 2, 6, 7]", 2, &series));
+  assert_float_equal(series.quantiles.median, 5, 0);
+  assert_float_equal(series.quantiles.deviation, 1.4826 * 2.5, 1e-12);
+  rge_series_free(&series);
   assert_true(read("[4, 1]", 1, &series));
   assert_float_equal(series.us, 2.5, 0);
   rge_series_free(&series);

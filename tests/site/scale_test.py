@@ -1,0 +1,46 @@
+"""A site of 1,000 records, each with every sample of 80 cases, takes seconds and little memory.
+
+Usage: scale_test.py TOOL. The bar is 5 s on two idle cores; what fails here is processor time and memory, because a busy
+machine is no fault of the tool.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+import synthetic
+
+RECORDS, MOST_CPU_S, MOST_MIB = 1000, 20, 500
+
+
+def main() -> int:
+    tool = str(pathlib.Path(sys.argv[1]).resolve())
+    gpus = ["NVIDIA H100", "NVIDIA H200", "NVIDIA B200", "NVIDIA A100", None]
+    with tempfile.TemporaryDirectory() as folder:
+        for number, gpu in enumerate(gpus):
+            synthetic.save(pathlib.Path(folder, "base.json"), synthetic.record(number, gpu=gpu, calls=50))
+            text = pathlib.Path(folder, "base.json").read_text()
+            utc = text[text.index('"utc": "') + 8 :][:20]
+            for copy in range(number, RECORDS, len(gpus)):
+                path = pathlib.Path(folder, "records", str(copy % 7), f"{copy}.json")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                when = f"20{20 + copy // 336:02}-{1 + copy // 28 % 12:02}-{1 + copy % 28:02}T00:00:00Z"
+                path.write_text(text.replace(utc, when).replace(synthetic.COMMIT, f"{copy // 10:040x}"))
+        begin = time.monotonic()
+        subprocess.run([tool, "report", "--records", folder + "/records", "--out", folder + "/site"], check=True)
+        wall = time.monotonic() - begin
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu, mib = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+        pages = sum(1 for _ in pathlib.Path(folder, "site").rglob("*.html"))
+    print(f"{RECORDS} records, {pages} pages: {wall:.1f} s, {cpu:.1f} s of processor time, {mib:.0f} MiB")
+    good = pages > RECORDS and cpu < MOST_CPU_S and mib < MOST_MIB
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
