@@ -10,14 +10,15 @@ typedef struct rope_2d_shape {
   bool used_once; /* ask the caches to treat what passes as used once */
 } rope_2d_shape;
 
-/* H200, cold L2, latency over the floor in the same run, geometric mean of the suite's 16 sizes:
+/* H200, cold L2, latency over the plain copies of the same run, geometric mean of the suite's 16 sizes, two runs:
  *
- *   threads                    64     128    256    512
- *   default loads and stores   1.016  1.015  1.010  1.013
- *   used once (.cs)            1.019  1.008  1.011  1.011
+ *   threads                    64     128            256            512
+ *   default loads and stores   1.016  1.015  1.014   1.010   -     1.013  1.017
+ *   used once (.cs)            1.019  1.008  1.012   1.011  1.010   1.011  1.015
  *
- * Two vectors a thread cost 2 to 5 % at the small sizes, two elements a vector 3 %; mixed hints are worse than either.
- * At 805 MB (b64_s8192) the default is the faster by 1 %, where the L2 writes back in larger runs. */
+ * Tried besides: huge angles and the partial vector in a function of their own (1.014 at the least), loads that fetch
+ * 256 bytes into the L2 (1.014), two or four vectors a thread (1.02 and more), eight elements a vector, two elements a
+ * vector (1.03). At 805 MB (b64_s8192) default loads and stores are among the fastest and .cs is not. */
 static inline rope_2d_shape rope_2d_tune(int64_t elements) {
   const int64_t far_beyond_the_cache = INT64_C(1) << 25; /* 400 MB in the suite's dtypes */
   return (rope_2d_shape){.threads = 128, .used_once = elements < far_beyond_the_cache};

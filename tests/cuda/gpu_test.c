@@ -23,7 +23,8 @@ typedef struct lane {
   uint64_t expected[RG_MAX_TENSORS]; /* digests of what one call alone leaves */
 } lane;
 
-static rgh_suite smoke;
+/* Small cases of the general kernels, and the public sizes, which the tuned ones take. */
+static rgh_suite smoke, sizes;
 static const rg_cuda_driver *driver;
 
 static void fetch_digests(lane *l, uint64_t hash[RG_MAX_TENSORS]) {
@@ -69,13 +70,17 @@ static void call(lane *l) {
   }
 }
 
-/* The first case of the operator in the suite's dtypes; in place it would not find its inputs again. */
-static const rgh_case *first_case(const rgh_suite *suite, const rg_operator *op) {
+/* The operator's smallest case; in place it would not find its inputs again. */
+static const rgh_case *smallest_case(const rgh_suite *suite, rg_op_id id) {
+  const rg_operator *op = rg_dev_operator(id, RG_BACKWARD);
+  const rgh_case *smallest = NULL;
   for (int i = 0; i < suite->num_cases; ++i) {
-    if (suite->cases[i].op == op && !rgh_case_in_place(&suite->cases[i])) return &suite->cases[i];
+    const rgh_case *item = &suite->cases[i];
+    if (item->op != op || rgh_case_in_place(item)) continue;
+    if (smallest == NULL || rgh_case_bytes(item) < rgh_case_bytes(smallest)) smallest = item;
   }
-  fail_msg("no case of %s", op->name);
-  return NULL;
+  if (smallest == NULL) fail_msg("no case of %s", op->name);
+  return smallest;
 }
 
 static void check(CUresult result, const char *what) {
@@ -109,17 +114,18 @@ static void a_captured_call_replays(const rgh_case *item) {
 static void captured_calls_replay(void **state) {
   (void)state;
   for (int id = 0; id < RG_NUM_OPS; ++id) {
-    a_captured_call_replays(first_case(&smoke, rg_dev_operator((rg_op_id)id, RG_BACKWARD)));
+    a_captured_call_replays(smallest_case(&smoke, (rg_op_id)id));
+    a_captured_call_replays(smallest_case(&sizes, (rg_op_id)id));
   }
 }
 
-/* All operators at once, each on a stream of its own and twice, so that contexts share the GPU but nothing else. */
+/* All operators at once, each on two streams of its own, so that contexts share the GPU but nothing else. */
 static void streams_do_not_disturb_each_other(void **state) {
   (void)state;
   enum { LANES = 2 * RG_NUM_OPS };
   lane l[LANES];
   for (int i = 0; i < LANES; ++i) {
-    open_lane(&l[i], first_case(&smoke, rg_dev_operator((rg_op_id)(i % RG_NUM_OPS), RG_BACKWARD)));
+    open_lane(&l[i], smallest_case(&sizes, (rg_op_id)(i % RG_NUM_OPS)));
   }
   for (int run = 0; run < RUNS; ++run) {
     for (int i = 0; i < LANES; ++i) call(&l[i]);
@@ -128,28 +134,25 @@ static void streams_do_not_disturb_each_other(void **state) {
   for (int i = 0; i < LANES; ++i) close_lane(&l[i]);
 }
 
-/* With no context current, and with one of another device where there is another. */
+/* With no context current, or with one of another device where there is another. */
 static void the_current_context_does_not_matter(void **state) {
   (void)state;
   lane l;
-  open_lane(&l, first_case(&smoke, rg_dev_operator((rg_op_id)0, RG_BACKWARD)));
+  open_lane(&l, smallest_case(&sizes, (rg_op_id)0));
   int devices = 0;
   CUcontext other = NULL, current;
   CHECK(cuDeviceGetCount(&devices));
   if (devices > 1) {
     CHECK(cuDevicePrimaryCtxRetain(&other, 1));
-    CHECK(cuCtxPushCurrent(other));
   } else {
     print_message("one GPU alone: no other device can be current\n");
   }
+  CHECK(cuCtxPushCurrent(other));
   call(&l);
-  CHECK(cuCtxGetCurrent(&current));
+  CHECK(cuCtxPopCurrent(&current));
   assert_ptr_equal(current, other);
+  if (devices > 1) driver->cuDevicePrimaryCtxRelease(1);
   assert_expected(&l, "with another device current");
-  if (devices > 1) {
-    CHECK(cuCtxPopCurrent(&current));
-    driver->cuDevicePrimaryCtxRelease(1);
-  }
   close_lane(&l);
 }
 
@@ -254,7 +257,7 @@ static void a_call_costs_the_host_little(void **state) {
   (void)state;
   lane l[RG_NUM_OPS];
   for (int id = 0; id < RG_NUM_OPS; ++id) {
-    open_lane(&l[id], first_case(&smoke, rg_dev_operator((rg_op_id)id, RG_BACKWARD)));
+    open_lane(&l[id], smallest_case(&sizes, (rg_op_id)id));
   }
   CUcontext popped;
   CUlibrary library;
@@ -287,7 +290,10 @@ static void a_call_costs_the_host_little(void **state) {
 static int load(void **state) {
   (void)state;
   rgh_message why;
-  if (rgh_suite_load(ROPEGRAD_SUITES "/smoke.json", &smoke, &why)) return 0;
+  if (rgh_suite_load(ROPEGRAD_SUITES "/smoke.json", &smoke, &why) &&
+      rgh_suite_load(ROPEGRAD_SUITES "/sol-execbench-rope.json", &sizes, &why)) {
+    return 0;
+  }
   fprintf(stderr, "%s\n", why.text);
   return -1;
 }
@@ -295,6 +301,7 @@ static int load(void **state) {
 static int unload(void **state) {
   (void)state;
   rgh_suite_free(&smoke);
+  rgh_suite_free(&sizes);
   return 0;
 }
 
