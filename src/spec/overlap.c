@@ -85,13 +85,10 @@ bool rg_overlaps_itself(const rg_tensor *tensor) {
   return nested ? false : has_solution(&e, target);
 }
 
-typedef struct extent {
-  uintptr_t first, last; /* addresses of the first and the last byte */
-} extent;
-
-static extent extent_of(const rg_tensor *tensor) {
+rg_extent rg_extent_of(const rg_tensor *tensor) {
+  if (is_empty(tensor)) return (rg_extent){1, 0};
   const int64_t size = (int64_t)rg_dtype_size(tensor->dtype);
-  extent bytes = {(uintptr_t)tensor->data, (uintptr_t)tensor->data + (uintptr_t)size - 1};
+  rg_extent bytes = {(uintptr_t)tensor->data, (uintptr_t)tensor->data + (uintptr_t)size - 1};
   for (int a = 0; a < tensor->rank; ++a) {
     const int64_t span = (tensor->shape[a] - 1) * tensor->stride[a] * size;
     if (span < 0) bytes.first -= (uintptr_t)-span;
@@ -102,8 +99,8 @@ static extent extent_of(const rg_tensor *tensor) {
 
 bool rg_overlap(const rg_tensor *a, const rg_tensor *b) {
   if (is_empty(a) || is_empty(b)) return false;
-  const extent ea = extent_of(a), eb = extent_of(b);
-  if (ea.last < eb.first || eb.last < ea.first) return false;
+  const rg_extent ea = rg_extent_of(a), eb = rg_extent_of(b);
+  if (!rg_extents_meet(ea, eb)) return false;
   /* first_a + offset_a = first_b + offset_b, with offset_b counted down from last_b so that every step is positive. */
   equation e = {.only_nontrivial = false};
   const rg_tensor *both[2] = {a, b};

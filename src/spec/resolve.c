@@ -243,6 +243,10 @@ static bool same_memory(const rg_tensor *a, const rg_tensor *b) {
 
 static rg_status check_overlap(const rg_operator *op, const rg_problem *problem, uint32_t wanted, rg_error *error) {
   const bool in_place = rg_dev_in_place(op, problem->args);
+  rg_extent extent[RG_MAX_TENSORS]; /* once for each tensor: pairs there are many */
+  for (int t = 0; t < op->num_tensors; ++t) {
+    if (rg_given(problem, t)) extent[t] = rg_extent_of(&problem->tensor[t]);
+  }
   for (int t = 0; t < op->num_tensors; ++t) {
     if ((wanted & RG_BIT(t)) == 0) continue;
     const rg_tensor_spec *spec = &op->tensors[t];
@@ -260,7 +264,8 @@ static rg_status check_overlap(const rg_operator *op, const rg_problem *problem,
       if (other == t || !rg_given(problem, other) || (replaces && other == spec->in_place_of)) continue;
       const bool unread = other_spec->role == RG_INPUT && (other_spec->needed_for & wanted) == 0;
       const bool seen = other_spec->role == RG_OUTPUT && other < t;
-      if (unread || seen || !rg_overlap(output, &problem->tensor[other])) continue;
+      if (unread || seen || !rg_extents_meet(extent[t], extent[other])) continue;
+      if (!rg_overlap(output, &problem->tensor[other])) continue;
       return FAIL(RG_ERR_ALIAS, spec->name, "it shares memory with %s", other_spec->name);
     }
   }
