@@ -17,7 +17,7 @@ static json_t *words_json(const rg_operator *op, const char *suite, const char *
   rge_text_format(&text, "%s %s %s %s", op->name, op->title, suite, name);
   for (int d = 0; d < op->num_dims; d++) {
     if (dim[d] < 0) continue;
-    rge_text_format(&text, " %s=%lld %s %lld", op->dims[d].symbol, (long long)dim[d], op->dims[d].name,
+    rge_text_format(&text, " %s=%lld %s=%lld", op->dims[d].symbol, (long long)dim[d], op->dims[d].name,
                     (long long)dim[d]);
   }
   json_t *words = rgs_text(text.bytes);
@@ -53,8 +53,8 @@ static void add_board(const rgs_site *site, const rgs_board *board, json_t *item
       char anchor[48], address[160], detail[256];
       rgs_anchor(&site->boards, board, g, c, anchor);
       snprintf(address, sizeof address, "operators/%s.html#%s", board->op->name, anchor);
-      snprintf(detail, sizeof detail, "%.4g us, %.3f of the floor, on %.120s", item->latency_us, item->ratio,
-               entry->hardware);
+      snprintf(detail, sizeof detail, "%.*f us, %.3f times the floor, on %.120s", item->latency_us < 100 ? 2 : 0,
+               item->latency_us, item->ratio, entry->hardware);
       add_case(items, board->op, board->in_place, board->suite, item->name, item->dim, detail, address);
     }
   }

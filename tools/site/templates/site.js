@@ -153,29 +153,43 @@ const makeFilters = (form) => {
 
 const MOST_RESULTS = 30;
 
-// "S = 2048" is one word; a comma or "and" parts words.
-const wordsOf = (query) => query.toLowerCase().replace(/\s*=\s*/g, "=").split(/[\s,]+/).filter((word) => word && word !== "and");
+// "S = 2048" is one word, and so is "24 heads"; a comma or "and" parts words.
+const wordsOf = (query) => query.toLowerCase().replace(/\s*=\s*/g, "=").replace(/\b(\d+) (?:query )?heads?\b/g, "heads=$1")
+  .split(/[\s,]+/).filter((word) => word && word !== "and");
 
-// A number must stand by itself: 24 is not in 2048 or 124.
-const matches = (haystack, word) => /^[\d.]+$/.test(word)
-  ? new RegExp(`(^|[^0-9.])${word.replace(/\./g, "\\.")}([^0-9.]|$)`).test(haystack)
-  : /=[\d.]+$/.test(word) ? ` ${haystack} `.includes(` ${word} `) : haystack.includes(word);
+// How far an item is from a word: 0 is a match, and a size that is another one is near when it differs by little.
+const distance = (haystack, word) => {
+  const [key, size] = word.split("=");
+  if (size === undefined || !/^\d+$/.test(size)) {
+    // A number must stand by itself: 24 is not in 2048 or 124.
+    const found = /^[\d.]+$/.test(word)
+      ? new RegExp(`(^|[^0-9.])${word.replace(/\./g, "\\.")}([^0-9.]|$)`).test(haystack) : haystack.includes(word);
+    return found ? 0 : Infinity;
+  }
+  const sizes = [...haystack.matchAll(/([a-z_]+)=(\d+)/g)].filter(([, name]) => name === key || name.endsWith(`_${key}`));
+  return Math.min(Infinity, ...sizes.map(([, , own]) => Math.abs(Math.log(Number(own) / Number(size)))));
+};
 
+// Every item that has all words; where none has, those that have the most, the nearest sizes first.
 const find = (query) => {
   const words = wordsOf(query);
-  if (words.length === 0) return { all: true, items: [] };
-  const scored = window.ropegradSearch.map((item) => {
+  const scored = words.length === 0 ? [] : window.ropegradSearch.map((item) => {
     item.haystack ??= `${item.title} ${item.words} ${item.detail ?? ""}`.toLowerCase();
-    return { item, score: words.filter((word) => matches(item.haystack, word)).length };
+    const distances = words.map((word) => distance(item.haystack, word));
+    const near = distances.filter((far) => far > 0 && far < Infinity);
+    return { item, score: distances.filter((far) => far === 0).length, near: near.length, far: arithmetic([...near, 0]) };
   });
-  const best = Math.max(...scored.map((one) => one.score));
-  if (best === 0) return { all: true, items: [] };
-  const items = scored.filter((one) => one.score === best).map((one) => one.item);
-  return { all: best === words.length, items, matched: best, asked: words.length };
+  const best = Math.max(0, ...scored.map((one) => one.score));
+  if (best === words.length) return { all: true, items: scored.filter((one) => one.score === best).map((one) => one.item) };
+  const nearest = scored.filter((one) => one.score + one.near > 0 && one.score >= Math.min(best, 1));
+  nearest.sort((a, b) => b.score + b.near - a.score - a.near || b.score - a.score || a.far - b.far);
+  const most = nearest.length ? nearest[0].score + nearest[0].near : 0;
+  return { all: false, items: nearest.filter((one) => one.score + one.near === most).map((one) => one.item) };
 };
 
 const makeSearch = (box) => {
-  const input = box.querySelector("input"), list = box.querySelector("ul"), count = box.querySelector("[role=status]");
+  const input = box.querySelector("input"), results = box.querySelector(".results");
+  const list = results.querySelector("ul"), count = results.querySelector("p");
   let chosen = -1;
   const root = document.body.dataset.root;
   const choose = (index) => {
@@ -187,7 +201,7 @@ const makeSearch = (box) => {
     options[chosen].scrollIntoView({ block: "nearest" });
   };
   const close = () => {
-    list.hidden = true;
+    results.hidden = true;
     input.setAttribute("aria-expanded", "false");
     choose(-1);
     chosen = -1;
@@ -197,7 +211,7 @@ const makeSearch = (box) => {
     location.href = root + address;
   };
   const update = () => {
-    const { all, items, matched, asked } = find(input.value);
+    const { all, items } = find(input.value);
     list.replaceChildren(...items.slice(0, MOST_RESULTS).map((item, index) => {
       const option = document.createElement("li");
       option.id = `found-${index}`;
@@ -207,12 +221,11 @@ const makeSearch = (box) => {
       option.dataset.address = item.address;
       return option;
     }));
-    const some = items.length > 0;
-    list.hidden = !some;
-    input.setAttribute("aria-expanded", String(some));
-    count.textContent = input.value.trim() === "" ? "" : !some ? "Nothing found"
-      : all ? `${items.length} found` : `${items.length} nearest, with ${matched} of ${asked} words`;
-    list.dataset.nearest = String(!all);
+    const some = items.length > 0, asked = input.value.trim() !== "";
+    results.hidden = !asked;
+    input.setAttribute("aria-expanded", String(asked && some));
+    count.textContent = !asked ? "" : !some ? "Nothing found"
+      : all ? `${items.length} found` : "Nothing has all of these. The nearest:";
     if (some) choose(0);
   };
   input.addEventListener("input", update);
@@ -221,7 +234,7 @@ const makeSearch = (box) => {
     if (event.key === "ArrowDown") choose(chosen + 1);
     else if (event.key === "ArrowUp") choose(chosen - 1);
     else if (event.key === "Escape") close();
-    else if (event.key === "Enter" && chosen >= 0 && !list.hidden) open(list.children[chosen].dataset.address);
+    else if (event.key === "Enter" && chosen >= 0 && !results.hidden) open(list.children[chosen].dataset.address);
     else return;
     event.preventDefault();
   });
