@@ -128,10 +128,11 @@ static char *parse_unicode(parser *p, char *out) {
 
 static char *parse_escape(parser *p, char *out) {
   static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
-  const char c = *p->at++;
-  if (c == 'u') return parse_unicode(p, out);
+  const char c = *p->at;
   const char *letter = c != '\0' ? strchr(letters, c) : NULL;
-  if (letter == NULL) return NULL;
+  if (letter == NULL && c != 'u') return NULL; /* also at the end of the text */
+  p->at++;
+  if (c == 'u') return parse_unicode(p, out);
   *out++ = meanings[letter - letters];
   return out;
 }
@@ -280,7 +281,7 @@ json_t *rge_json_parse(const char *text, size_t length, rge_json_error *error) {
   } else {
     skip_space(&p);
     root = *p.at == '{' || *p.at == '[' ? parse_value(&p) : fail(&p, "neither an object nor a list");
-    skip_space(&p);
+    if (root != NULL) skip_space(&p);
     if (root != NULL && p.at != p.end) {
       json_decref(root);
       root = fail(&p, "something stands after the end");
