@@ -52,13 +52,15 @@ static void expect(rge_entry *entry, const json_t *stated, const char *key, doub
   }
 }
 
-/* A summary row names its variant only where a record holds several. */
+/* A summary row names its variant, or its threads, only where a record holds several. */
 static bool is_about(const json_t *row, const rge_entry *entry) {
   const char *op = json_string_value(json_object_get(row, "op"));
   const char *variant = json_string_value(json_object_get(row, "variant"));
+  const json_t *threads = json_object_get(row, "threads");
   return op != NULL && strcmp(op, entry->op->name) == 0 &&
          json_is_true(json_object_get(row, "in_place")) == entry->in_place &&
-         (variant == NULL || strcmp(variant, entry->variant) == 0);
+         (variant == NULL || strcmp(variant, entry->variant) == 0) &&
+         (threads == NULL || entry->threads == 0 || json_integer_value(threads) == entry->threads);
 }
 
 void rge_check_summary(const json_t *summary, rge_entry *entry) {
@@ -72,7 +74,7 @@ void rge_check_summary(const json_t *summary, rge_entry *entry) {
     expect(entry, row, "ratio", entry->ratio);
     expect(entry, row, "worst_ratio", entry->worst_ratio);
     const char *worst = json_string_value(json_object_get(row, "worst_case"));
-    if (worst != NULL && entry->worst_case != NULL && strcmp(worst, entry->worst_case) != 0) {
+    if (worst != NULL && *worst != '\0' && entry->worst_case != NULL && strcmp(worst, entry->worst_case) != 0) {
       rge_problem_add(&entry->problems, RGE_LOWERS, "%s: the summary names %.60s as the worst case, but it is %s",
                       entry->op->name, worst, entry->worst_case);
     }

@@ -102,6 +102,6 @@ bool rge_comparable(const rge_entry *before, const rge_entry *after, rgh_message
     return false;
   }
   if (x->warm != y->warm) return rgh_fail(why, "one has warm caches and the other cold ones");
-  if (x->threads == y->threads || strncmp(before->device, "cuda", 4) == 0) return true;
-  return rgh_fail(why, "the threads differ: %lld, then %lld", (long long)x->threads, (long long)y->threads);
+  if (before->threads == after->threads) return true;
+  return rgh_fail(why, "the threads differ: %lld, then %lld", (long long)before->threads, (long long)after->threads);
 }

@@ -19,16 +19,17 @@ char *rge_hardware_name(const rge_record *record, const char *device) {
   return strdup(name != NULL && *name != '\0' ? name : on_gpu(device) ? "unknown GPU" : "unknown CPU");
 }
 
-char *rge_setup_text(const rge_record *record, const char *device) {
+char *rge_setup_text(const rge_entry *entry) {
+  const rge_record *record = entry->record;
   const json_t *gpu = gpu_of(record);
   rge_text text = {0};
-  if (on_gpu(device)) {
+  if (on_gpu(entry->device)) {
     const char *driver = json_string_value(json_object_get(gpu, "driver_version"));
     const char *toolkit = json_string_value(json_object_get(gpu, "toolkit_version"));
     rge_text_format(&text, "driver %s, built with CUDA %s", driver != NULL ? driver : "unknown",
                     toolkit != NULL ? toolkit : "unknown");
   } else {
-    rge_text_format(&text, "%lld thread%s", (long long)record->threads, record->threads == 1 ? "" : "s");
+    rge_text_format(&text, "%lld thread%s", (long long)entry->threads, entry->threads == 1 ? "" : "s");
     const json_int_t online = json_integer_value(json_object_get(environment_of(record), "cpus_online"));
     if (online > 0) rge_text_format(&text, " of %lld", (long long)online);
   }

@@ -8,7 +8,7 @@
 char *rge_hardware_name(const rge_record *record, const char *device);
 
 /* What else a time depends on, in a few words: threads and processors, or driver and CUDA. The caller owns it. */
-char *rge_setup_text(const rge_record *record, const char *device);
+char *rge_setup_text(const rge_entry *entry);
 
 /* Whether two records come from one machine, as far as they tell: the same processor, number of processors, memory and
  * GPU. Two machines that were bought together look the same here, so that "replicated" is never given by mistake. */

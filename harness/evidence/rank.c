@@ -66,7 +66,7 @@ bool rge_entries_alike(const rge_entry *a, const rge_entry *b) {
  * because the speed of a shared machine drifts and takes the floor along. */
 static bool agrees(const rge_entry *a, const rge_entry *b) {
   const rge_record *x = a->record, *y = b->record;
-  return a->op == b->op && x != y && rge_entries_alike(a, b) && x->threads == y->threads &&
+  return a->op == b->op && x != y && rge_entries_alike(a, b) && a->threads == b->threads &&
          strcmp(a->variant, b->variant) == 0 && strcmp(x->commit, y->commit) == 0 && strcmp(x->utc, y->utc) != 0 &&
          strcmp(x->digest, y->digest) != 0 && a->num_timed == b->num_timed && a->ratio > 0 && has_evidence(b) &&
          b->ratio > 0 && fabs(log(a->ratio / b->ratio)) <= rge_noise_between(a, b);

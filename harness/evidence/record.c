@@ -22,14 +22,23 @@ static const char *text_of(const json_t *source, const char *key) {
   return json_string_value(json_object_get(source, key));
 }
 
+/* A record may hold cases of several numbers of threads, each with its own; else the environment has it for all. */
+static int64_t threads_of(const rge_record *record, const json_t *source, const char *device) {
+  const json_t *own = json_object_get(source, "threads");
+  if (strncmp(device, "cuda", 4) == 0) return 0;
+  return json_integer_value(own != NULL ? own
+                                        : json_object_get(json_object_get(record->head, "environment"), "threads"));
+}
+
 /* The entry that a case belongs to, made where it is the first of its kind. NULL: no memory. */
 static rge_entry *entry_for(rge_record *record, const rgh_suite *suite, const json_t *source, const rg_operator *op) {
   const bool in_place = json_is_true(json_object_get(source, "in_place"));
   const char *variant = text_of(source, "variant"), *device = text_of(source, "device");
+  const int64_t threads = threads_of(record, source, device);
   for (int e = 0; e < record->num_entries; e++) {
     rge_entry *entry = &record->entries[e];
-    if (entry->op == op && entry->in_place == in_place && strcmp(entry->variant, variant) == 0 &&
-        strcmp(entry->device, device) == 0) {
+    if (entry->op == op && entry->in_place == in_place && entry->threads == threads &&
+        strcmp(entry->variant, variant) == 0 && strcmp(entry->device, device) == 0) {
       return entry;
     }
   }
@@ -41,6 +50,7 @@ static rge_entry *entry_for(rge_record *record, const rgh_suite *suite, const js
                        .in_place = in_place,
                        .variant = strdup(variant),
                        .device = strdup(device),
+                       .threads = threads,
                        .hardware = rge_hardware_name(record, device),
                        .suite_cases = rge_suite_cases(suite, op)};
   return entry->variant != NULL && entry->device != NULL && entry->hardware != NULL ? entry : NULL;
@@ -103,7 +113,6 @@ static void read_head(rge_record *record) {
   record->method = known(text_of(protocol, "method"));
   record->protocol = known(text_of(protocol, "name"));
   record->warm = json_is_true(json_object_get(protocol, "warm"));
-  record->threads = json_integer_value(json_object_get(json_object_get(record->head, "environment"), "threads"));
 }
 
 bool rge_record_read(const rge_file *file, const rge_suites *suites, rge_record *record, rgh_message *why) {

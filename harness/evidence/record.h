@@ -62,7 +62,8 @@ typedef struct rge_entry {
   const rg_operator *op;
   bool in_place;
   char *variant, *device;
-  char *hardware; /* the GPU of a CUDA device, else the CPU */
+  char *hardware;  /* the GPU of a CUDA device, else the CPU */
+  int64_t threads; /* of one call; 0 on a GPU */
   rge_case *cases;
   int num_cases, num_timed;
   bool has_peers;  /* a case of it has some */
@@ -85,7 +86,6 @@ struct rge_record {
   /* Out of it; "" where it is not known. */
   const char *suite, *utc, *commit, *method, *protocol;
   bool warm;
-  int64_t threads;
   size_t bytes;
   rge_entry *entries;
   int num_entries;

@@ -177,6 +177,19 @@ expect 0 report --records modes --out modes-site
 holds modes-site/operators/kv_cache_update.json '.boards | map(.in_place) == [false, true]'
 holds modes-site/operators/kv_cache_update.json '.boards | map(.ranked | length) == [1, 1]'
 
+# ---- a record of peers: no floor, so not ranked, and its peers stand beside the cases of those that have one ----
+mkdir peers
+cp good.json peers/
+change good.json '.environment.utc = "2026-05-05T00:00:00Z" | .summary = []
+  | .cases |= map(.floor = null | .floor_us = null | .ratio = null | .threads = 2 | .peers = [
+      {name: "slow", fastest_form: true, latency_us: (.latency_us * 3), ratio: 3, verify: {status: "pass"}},
+      {name: "fast", fastest_form: true, latency_us: (.latency_us * 2), ratio: 2, verify: {status: "pass"}},
+      {name: "wrong", fastest_form: true, latency_us: 0.1, ratio: 0.1, verify: {status: "fail"}}])
+  | .cases += (.cases | map(.threads = 16 | .peers[1].latency_us /= 10))' peers/peers.json
+expect 0 report --records peers --out peers-site
+holds peers-site/operators/rope_2d.json '.boards[0].ranked | map(.record) == ["good"]'
+holds peers-site/operators/rope_2d.json '.boards[0].details[0].cases | all(.peer.name == "fast" and .peer.times_as_long == 2)'
+
 # ---- markup stays text ----
 mkdir hostile
 # shellcheck disable=SC2016 # the shell must not run it either

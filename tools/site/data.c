@@ -41,7 +41,7 @@ json_t *rgs_entry_json(const rge_entry *entry, int rank) {
   json_t *object =
       json_pack("{s:s, s:s, s:b, s:s, s:s, s:s}", "op", entry->op->name, "title", entry->op->title, "in_place",
                 entry->in_place, "variant", entry->variant, "device", entry->device, "hardware", entry->hardware);
-  put_own(object, "setup", rge_setup_text(record, entry->device));
+  put_own(object, "setup", rge_setup_text(entry));
   rgs_put(object, "suite", rgs_text(record->suite));
   rgs_put(object, "record", json_string(record->id));
   rgs_put(object, "utc", rgs_text(record->utc));
@@ -120,7 +120,7 @@ const rge_peer *rgs_peer_for(const rge_index *index, const rge_entry *entry, con
     const rge_record *record = &index->records[r];
     for (int e = 0; e < record->num_entries; e++) {
       const rge_entry *other = &record->entries[e];
-      if (!other->has_peers || !rge_entries_alike(entry, other) || record->threads != entry->record->threads) continue;
+      if (!other->has_peers || !rge_entries_alike(entry, other) || other->threads != entry->threads) continue;
       for (int c = 0; c < other->num_cases; c++) {
         if (strcmp(other->cases[c].name, item->name) != 0) continue;
         const rge_peer *peer = fastest_of(&other->cases[c]);
