@@ -42,7 +42,9 @@ void rgs_tick_text(double value, bool bytes, char text[24]) {
   if (bytes) {
     for (; value >= 1000 && unit < 5; unit++) value /= 1000;
   }
-  snprintf(text, 24, "%.4g%s%s%s", value, bytes ? " " : "", units[unit], bytes ? "B" : "");
+  /* No exponent: a reader counts noughts better. */
+  snprintf(text, 24, value >= 1000 ? "%.0f%s%s%s" : "%.4g%s%s%s", value, bytes ? " " : "", units[unit],
+           bytes ? "B" : "");
 }
 
 void rgs_svg_begin(rge_text *svg, const char *id, int width, int height, const char *title, const char *description) {
