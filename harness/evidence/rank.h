@@ -6,7 +6,7 @@
 
 void rge_rank(rge_index *index);
 
-/* How far the ratios of two entries may lie apart to be the same: what their repetitions show, and 3 % at least. */
+/* How far the ratios of two entries may lie apart to be the same: what their repetitions show, from 3 % to 10 %. */
 double rge_noise_between(const rge_entry *a, const rge_entry *b);
 
 #endif /* ROPEGRAD_HARNESS_EVIDENCE_RANK_H */
