@@ -28,4 +28,4 @@ install: build ## build, then install under PREFIX (default /usr/local); DESTDIR
 	@cmake --install build --prefix $(PREFIX)
 
 format: ## lay out every source file as .clang-format says
-	@git ls-files --cached --others --exclude-standard '*.c' '*.h' '*.cpp' '*.def' | xargs clang-format-14 -i
+	@git ls-files --cached --others --exclude-standard '*.c' '*.h' '*.cpp' '*.cu' '*.cuh' '*.def' | xargs clang-format-14 -i

@@ -17,9 +17,9 @@ typedef struct rgh_row {
 /* A run of the tool. */
 typedef struct rgh_run {
   const char *suite, *suite_digest; /* its name, and the digest of its file */
-  const char *device;  /* "cpu", "cuda:0" */
-  const char *variant; /* "cpu.avx2" */
-  int repeats;         /* verify: runs compared bit for bit */
+  const char *device;               /* "cpu", "cuda:0" */
+  const char *variant;              /* "cpu.avx2" */
+  int repeats;                      /* verify: runs compared bit for bit */
   rgh_bench_options options;
   const rgh_timer *timer; /* bench */
   const rgh_machine *machine;

@@ -5,8 +5,10 @@
  *     "params":  {OPTION: VALUE, INTEGER_INPUT: FILL_NAME, ...}
  *     "dtypes":  {TENSOR: DTYPE}           sets the tensor's whole dtype group
  *     "layouts": {TENSOR: {"order": [AXIS, ...], "expand": [AXIS, ...], "reverse": [AXIS, ...], "offset": ELEMENTS,
- *                          "pad": ELEMENTS after each innermost row, or [ELEMENTS, ...] one per axis, "stride_last":
- * N}} "inputs":  {TENSOR: {"fill": NAME, and the numbers that the fill takes}} "unwanted": [OUTPUT, ...] given as NULL
+ *                          "pad": ELEMENTS after each innermost row, or [ELEMENTS, ...] one per axis,
+ *                          "stride_last": N}}
+ *     "inputs":  {TENSOR: {"fill": NAME, and the numbers that the fill takes}}
+ *     "unwanted": [OUTPUT, ...]            given as NULL
  *     "shared":   [TENSOR, ...]}           tables whose axis 0 has size 1
  * All but op, name and dims may be left out. */
 #ifndef ROPEGRAD_HARNESS_SUITE_H
