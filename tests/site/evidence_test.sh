@@ -231,10 +231,20 @@ refused bad "no cases"
 change good.json '.cases[0].latency_us = "fast"' bad/empty.json
 refused bad "cases\[0\].latency_us: expected a number"
 refused no-such-folder "no-such-folder"
-mkdir mine && touch mine/thesis.txt
+mkdir mine && touch mine/thesis.txt mine/search.js
 expect 2 report --records tiers --out mine
-says "was not written by this command"
+says "which this command did not write"
 [ -e mine/thesis.txt ] || fail "a folder that is no site was replaced"
+expect 0 report --records tiers --out kept
+expect 0 report --records tiers --out kept
+mkdir kept/.git && touch kept/.git/HEAD
+expect 2 report --records tiers --out kept
+says "holds .git/HEAD, which this command did not write"
+[ -e kept/.git/HEAD ] || fail "what was put into a site was removed with it"
+expect 2 report --records kept/records --out kept
+says "lie one in the other"
+expect 2 report --records tiers --out tiers/site
+says "lie one in the other"
 expect 2 report --records tiers
 expect 2 report --records tiers --out site extra
 expect 2 records

@@ -1,9 +1,10 @@
 #include "tools/site/folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <ftw.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,31 +13,121 @@
 
 static bool fail_errno(const char *path, rgh_message *why) { return rgh_fail(why, "%s: %s", path, strerror(errno)); }
 
+/* ---- the list of a folder's files, by which one that was written here is known ---- */
+
+typedef struct names {
+  char *text;  /* the list as it was read */
+  char **name; /* into it, sorted */
+  size_t count;
+} names;
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static void free_names(names *n) {
+  free(n->text);
+  free(n->name);
+}
+
+/* No list, or none that can be read, is an empty one. False: no memory. */
+static bool read_names(const char *path, names *n) {
+  *n = (names){0};
+  FILE *file = fopen(path, "r");
+  if (file == NULL) return true;
+  size_t room = 0;
+  const ssize_t length = getdelim(&n->text, &room, '\0', file); /* all of it: a name holds no '\0' */
+  fclose(file);
+  if (length <= 0) return true;
+  size_t lines = 0;
+  for (const char *c = n->text; *c != '\0'; c++) lines += *c == '\n';
+  n->name = malloc((lines + 1) * sizeof *n->name);
+  if (n->name == NULL) return false;
+  char *rest = n->text;
+  for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+    if (line[0] != '\0') n->name[n->count++] = line;
+  }
+  qsort(n->name, n->count, sizeof *n->name, by_name);
+  return true;
+}
+
+static bool is_listed(const names *n, const char *name) {
+  return n->count > 0 && bsearch(&name, n->name, n->count, sizeof *n->name, by_name) != NULL;
+}
+
+typedef struct walk {
+  FTS *tree;
+  size_t root; /* length of the root's path and its '/' */
+} walk;
+
+static bool begin_walk(const char *path, walk *w, rgh_message *why) {
+  char *roots[] = {(char *)(uintptr_t)path, NULL};
+  w->root = strlen(path) + 1;
+  w->tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+  return w->tree != NULL || fail_errno(path, why);
+}
+
+/* The next thing that is no folder; NULL at the end. *kind is FTS_ERR and the like where it could not be read. */
+static const char *next_entry(const walk *w, int *kind) {
+  for (const FTSENT *entry; (entry = fts_read(w->tree)) != NULL;) {
+    if (entry->fts_info == FTS_D || entry->fts_info == FTS_DP) continue;
+    *kind = entry->fts_info;
+    return entry->fts_path + w->root;
+  }
+  return NULL;
+}
+
+/* Whether every file of the folder is one that its list names: what is not must not be lost. */
+static bool holds_only_listed(const char *path, const char *list, rgh_message *why) {
+  char at[RGS_PATH_BYTES];
+  names n;
+  walk w;
+  snprintf(at, sizeof at, "%.3900s/%.100s", path, list);
+  if (!read_names(at, &n)) return rgh_fail(why, "no memory");
+  bool good = begin_walk(path, &w, why);
+  int kind;
+  for (const char *name; good && (name = next_entry(&w, &kind)) != NULL;) {
+    if (kind == FTS_F && (strcmp(name, list) == 0 || is_listed(&n, name))) continue;
+    good =
+        rgh_fail(why, "%.2000s: is there already and holds %.1000s, which this command did not write (it is not in %s)",
+                 path, name, list);
+  }
+  if (w.tree != NULL) fts_close(w.tree);
+  free_names(&n);
+  return good;
+}
+
+static bool write_list(const char *path, const char *list, rgh_message *why) {
+  char at[RGS_PATH_BYTES];
+  walk w;
+  if (!begin_walk(path, &w, why)) return false;
+  snprintf(at, sizeof at, "%.3900s/%.100s", path, list);
+  FILE *file = fopen(at, "wx");
+  int kind;
+  for (const char *name; file != NULL && (name = next_entry(&w, &kind)) != NULL;) {
+    if (strcmp(name, list) != 0) fprintf(file, "%s\n", name);
+  }
+  fts_close(w.tree);
+  if (file == NULL) return fail_errno(at, why);
+  const bool complete = ferror(file) == 0;
+  return (fclose(file) == 0 && complete) || fail_errno(at, why);
+}
+
+/* ---- begin ---- */
+
 /* Whether there is nothing at the path, or what may be replaced. */
-static bool may_replace(const char *path, const char *marker, rgh_message *why) {
+static bool may_replace(const char *path, const char *list, rgh_message *why) {
   struct stat info;
   if (lstat(path, &info) != 0) return errno == ENOENT || fail_errno(path, why);
   if (!S_ISDIR(info.st_mode)) return rgh_fail(why, "%s: is there already and is no folder", path);
-  DIR *open_folder = opendir(path);
-  if (open_folder == NULL) return fail_errno(path, why);
-  int entries = 0;
-  bool marked = false;
-  for (const struct dirent *entry; (entry = readdir(open_folder)) != NULL;) {
-    entries += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-    marked = marked || strcmp(entry->d_name, marker) == 0;
-  }
-  closedir(open_folder);
-  return entries == 0 || marked ||
-         rgh_fail(why, "%s: is there already and was not written by this command (it has no %s)", path, marker);
+  return holds_only_listed(path, list, why);
 }
 
-bool rgs_folder_begin(const char *path, const char *marker, rgs_folder *folder, rgh_message *why) {
-  *folder = (rgs_folder){0};
+bool rgs_folder_begin(const char *path, const char *list, rgs_folder *folder, rgh_message *why) {
+  *folder = (rgs_folder){.list = list};
   size_t length = strlen(path);
   while (length > 1 && path[length - 1] == '/') length--;
   if (length == 0 || length + 64 > RGS_PATH_BYTES) return rgh_fail(why, "the path of the folder is empty or too long");
   memcpy(folder->final, path, length);
-  if (!may_replace(folder->final, marker, why)) return false;
+  if (!may_replace(folder->final, list, why)) return false;
   snprintf(folder->temporary, RGS_PATH_BYTES, "%.4000s.%ld.part", folder->final, (long)getpid());
   if (mkdir(folder->temporary, 0777) == 0) return true;
   fail_errno(folder->temporary, why);
@@ -93,6 +184,7 @@ static void remove_tree(const char *path) { nftw(path, remove_entry, 16, FTW_DEP
 
 bool rgs_folder_finish(const rgs_folder *folder, rgh_message *why) {
   struct stat info;
+  if (!write_list(folder->temporary, folder->list, why)) return false;
   if (lstat(folder->final, &info) != 0) {
     return rename(folder->temporary, folder->final) == 0 || fail_errno(folder->final, why);
   }

@@ -12,11 +12,13 @@ enum { RGS_PATH_BYTES = 4096 };
 typedef struct rgs_folder {
   char final[RGS_PATH_BYTES];     /* without a '/' at its end */
   char temporary[RGS_PATH_BYTES]; /* beside it */
+  const char *list;               /* name of the file in it that names all others */
 } rgs_folder;
 
-/* Makes the temporary folder. Fails when `path` exists and is no folder made by rgs_folder_finish: an empty one, or one
- * that holds `marker`, counts as such. */
-bool rgs_folder_begin(const char *path, const char *marker, rgs_folder *folder, rgh_message *why);
+/* Makes the temporary folder. Fails when `path` exists and is not a folder whose every file is named by the `list` in
+ * it, which rgs_folder_finish wrote: nothing but what came from here is ever replaced. An empty folder is fine. `list`
+ * lives as long as the folder. */
+bool rgs_folder_begin(const char *path, const char *list, rgs_folder *folder, rgh_message *why);
 
 /* Folders below it, one level. */
 bool rgs_folder_below(const rgs_folder *folder, const char *name, rgh_message *why);

@@ -5,8 +5,8 @@
 
 #include "tools/site/page.h"
 
-/* A site is told from any other folder by it. */
-static const char MARKER[] = "search.js";
+/* Names every file of a site, so that a later one replaces these and nothing else. */
+static const char LIST[] = "ropegrad-site.txt";
 
 static bool write_operators(const rgs_site *site, rgh_message *why) {
   for (int id = 0; id < RG_NUM_OPS; id++) {
@@ -58,7 +58,7 @@ bool rgs_site_write(const rge_index *index, const rgs_site_request *request, rgh
   rgs_site site = {.index = index, .request = request};
   if (!rgs_templates_load(request->templates, &site.templates, why)) return false;
   bool good = rgs_boards_make(index, &site.boards) || rgh_fail(why, "no memory");
-  good = good && rgs_folder_begin(request->out, MARKER, &site.folder, why);
+  good = good && rgs_folder_begin(request->out, LIST, &site.folder, why);
   if (good) {
     json_object_seed(0); /* before several threads use jansson */
     good = write_all(&site, why) && rgs_folder_finish(&site.folder, why);
