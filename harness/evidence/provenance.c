@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/environment.h"
+#include "harness/evidence/samples.h"
 #include "harness/evidence/text.h"
 
 static const json_t *environment_of(const rge_record *record) { return json_object_get(record->head, "environment"); }
@@ -62,6 +63,8 @@ static void check_commit(rge_record *record) {
   const json_t *dirty = json_object_get(environment_of(record), "dirty");
   if (record->commit[0] == '\0') {
     rge_problem_add(&record->problems, RGE_LOWERS, "environment.commit is not known: there is no source to build");
+  } else if (strlen(record->commit) < 40 || strspn(record->commit, "0123456789abcdef") != strlen(record->commit)) {
+    rge_problem_add(&record->problems, RGE_LOWERS, "environment.commit is no whole commit id");
   } else if (json_is_true(dirty)) {
     rge_problem_add(&record->problems, RGE_LOWERS,
                     "environment.dirty: the checkout held uncommitted changes, so the commit is not its source");
@@ -97,6 +100,29 @@ static void check_image(rge_entry *entry) {
                   entry->op->name);
 }
 
+/* The roofline follows from the case's bytes and the datasheet's bandwidth, whatever the record says of it. */
+static void check_roofline(rge_entry *entry) {
+  const double gb_per_s = json_number_value(json_object_get(gpu_of(entry->record), "datasheet_gb_per_s"));
+  if (gb_per_s <= 0) {
+    rge_problem_add(&entry->problems, RGE_LOWERS,
+                    "%s: environment.gpu.datasheet_gb_per_s is missing: nothing says how fast its bytes can move",
+                    entry->op->name);
+    return;
+  }
+  for (int c = 0; c < entry->num_cases; c++) {
+    const rge_case *item = &entry->cases[c];
+    const double roofline_us = (double)(item->read_bytes + item->write_bytes) * 1e-3 / gb_per_s;
+    if (item->timed && item->latency_us < roofline_us) {
+      rge_problem_add(&entry->problems, RGE_LOWERS, "%s %s: %.4g us is below the roofline that its bytes give, %.4g us",
+                      entry->op->name, item->name, item->latency_us, roofline_us);
+    } else if (item->timed && !rge_same(item->roofline_us, roofline_us)) {
+      rge_problem_add(&entry->problems, RGE_LOWERS,
+                      "%s %s: roofline_us does not follow from its bytes and the datasheet's bandwidth",
+                      entry->op->name, item->name);
+    }
+  }
+}
+
 static void check_gpu(rge_record *record) {
   const json_t *gpu = gpu_of(record);
   bool used = false;
@@ -104,7 +130,9 @@ static void check_gpu(rge_record *record) {
     rge_entry *entry = &record->entries[e];
     if (!on_gpu(entry->device)) continue;
     used = true;
-    if (json_is_object(gpu)) check_image(entry);
+    if (!json_is_object(gpu)) continue;
+    check_image(entry);
+    check_roofline(entry);
   }
   if (used && !json_is_object(gpu)) {
     rge_problem_add(&record->problems, RGE_LOWERS, "environment.gpu is missing: which GPU it was is not known");

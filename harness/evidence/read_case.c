@@ -51,13 +51,17 @@ static void expect_medians(rge_entry *entry, const rge_case *item, const json_t 
 
 /* ---- sizes ---- */
 
-static void read_dims(const json_t *source, const rgh_suite *suite, const rg_operator *op, rge_case *item) {
+static void read_dims(const json_t *source, const rgh_suite *suite, rge_entry *entry, rge_case *item) {
+  const rg_operator *op = entry->op;
   const json_t *dims = json_object_get(source, "dims");
   const rgh_case *known = rge_suite_case(suite, op, item->name);
   for (int d = 0; d < RG_MAX_DIMS; d++) {
     const json_t *size = d < op->num_dims ? json_object_get(dims, op->dims[d].name) : NULL;
     item->dim[d] = json_is_integer(size) ? json_integer_value(size) : known != NULL ? known->dim[d] : -1;
+    if (known == NULL || d >= op->num_dims || item->dim[d] == known->dim[d]) continue;
+    problem(entry, item, RGE_LOWERS, "its %s is not that of the suite's case of this name", op->dims[d].name);
   }
+  if (suite != NULL && known == NULL) problem(entry, item, RGE_LOWERS, "the suite has no such case");
 }
 
 /* ---- times ---- */
@@ -184,7 +188,7 @@ bool rge_case_read(const json_t *source, int repetitions, const rgh_suite *suite
   const double written = json_number_value(json_object_get(source, "write_bytes"));
   item->read_bytes = read < 1e18 ? (int64_t)read : 0;
   item->write_bytes = written < 1e18 ? (int64_t)written : 0;
-  read_dims(source, suite, entry->op, item);
+  read_dims(source, suite, entry, item);
   read_times(source, repetitions, entry, item);
   read_verdict(source, entry, item);
   return !json_is_array(json_object_get(source, "peers")) || read_peers(json_object_get(source, "peers"), item);

@@ -120,11 +120,22 @@ broken '.cases[0].samples_us = .cases[0].samples_us[1:]' "repetitions of equal l
 broken '.cases[0].op = "no_such_operator"' "no operator"
 broken '.suite_digest = "xxh128:00000000000000000000000000000000"' "suite_digest"
 broken '.cases[5].floor = null' "no floor"
+broken '.cases[7].dims.head_dim = 2' "head_dim is not that of the suite's case"
+broken '.cases[7].name = "a_case_of_ones_own"' "the suite has no such case"
+broken '.environment.commit = "main"' "no whole commit id"
 synthetic gpu.json "2, gpu='NVIDIA H200', calls=5"
 expect 0 records check gpu.json
-change gpu.json 'del(.environment.gpu.images.rope_2d)' broken.json
-expect 1 records check broken.json
-says "digest of its kernel image"
+# broken_gpu FILTER WORD: the same of a record of a GPU.
+broken_gpu() {
+  change gpu.json "$1" broken.json
+  expect 1 records check broken.json
+  says "$2"
+}
+broken_gpu 'del(.environment.gpu.images.rope_2d)' "digest of its kernel image"
+broken_gpu '.cases[].read_bytes *= 100' "below the roofline that its bytes give"
+broken_gpu '.cases[3].roofline_us = 0.001' "roofline_us does not follow"
+broken_gpu '.cases[3].roofline_us = null' "roofline_us does not follow"
+broken_gpu '.environment.gpu.datasheet_gb_per_s = null' "nothing says how fast its bytes can move"
 # Digests of the files themselves, as xxh128sum writes them.
 mkdir sums && cp good.json sums/a.json
 digest=$("$tool" report --records sums --out sums-site >/dev/null && jq -r .digest sums-site/records/a.json)

@@ -50,19 +50,30 @@ static void print_change(const rgt_column *columns, const char *op, const char *
   rgt_table_row(columns, NUM_COLUMNS, cells);
 }
 
+/* A record may hold any text, and a terminal obeys control characters. */
+enum { PLAIN_BYTES = 128 };
+static const char *plain(const char *text, char room[PLAIN_BYTES]) {
+  snprintf(room, PLAIN_BYTES, "%s", text);
+  for (char *c = room; *c != '\0'; c++) {
+    if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+  }
+  return room;
+}
+
 /* Returns how many cases are slower. */
 static int print_entry(const rgt_column *columns, const rge_entry *before, const rge_entry *after) {
   int slower = 0, matched;
+  char name[PLAIN_BYTES];
   const char *op = before->op->name;
   for (int c = 0; c < before->num_cases; c++) {
     const rge_case *old = &before->cases[c], *new = old->timed ? rge_timed_case(after, old->name) : NULL;
     if (new == NULL) {
-      printf("%-*s  %-*s  %s\n", columns[OP].width, op, columns[CASE].width, old->name,
+      printf("%-*s  %-*s  %s\n", columns[OP].width, op, columns[CASE].width, plain(old->name, name),
              old->timed ? "only the old record has it" : "the old record did not time it");
       continue;
     }
     const rge_change change = rge_case_change(old, new);
-    print_change(columns, op, old->name, old->latency_us, new->latency_us, &change);
+    print_change(columns, op, plain(old->name, name), old->latency_us, new->latency_us, &change);
     slower += change.verdict == RGE_SLOWER;
   }
   const rge_change whole = rge_entry_change(before, after, &matched);
@@ -108,9 +119,10 @@ int rgt_print_changes(const rge_record *before, const rge_record *after, const c
 }
 
 static void note_commits(const rge_record *before, const rge_record *after) {
+  char old[PLAIN_BYTES], new[PLAIN_BYTES];
   printf("old: %s, commit %.10s, %s\nnew: %s, commit %.10s, %s\n\n", before->path,
-         *before->commit ? before->commit : "unknown", before->utc, after->path,
-         *after->commit ? after->commit : "unknown", after->utc);
+         *before->commit ? plain(before->commit, old) : "unknown", before->utc, after->path,
+         *after->commit ? plain(after->commit, new) : "unknown", after->utc);
 }
 
 int rgt_compare(int argc, char **argv, const char *const *full_argv) {
