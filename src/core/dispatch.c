@@ -11,9 +11,8 @@ static bool is_float64(const rg_problem *problem) {
   return false;
 }
 
-static rg_status run_on_cuda(rg_context *context, const rg_variant *variant, const rg_problem *problem) {
+static rg_status run_on_cuda(rg_context *context, rg_op_id id, const rg_variant *variant, const rg_problem *problem) {
   const rg_operator *op = problem->op;
-  const rg_op_id id = (rg_op_id)rg_dev_find_operator(op->name);
   const rg_cuda_operator *code = op->direction == RG_BACKWARD ? rg_registry_cuda_operators()[id] : NULL;
   if (code == NULL) {
     return rg_fail(&context->error, RG_ERR_NOT_BUILT, "%s has no %s kernels for CUDA", op->name, rg_direction_name(op));
@@ -25,14 +24,15 @@ static rg_status run_on_cuda(rg_context *context, const rg_variant *variant, con
 rg_status rg_dispatch(rg_context *context, const rg_operator *op, const rg_variant *variant, const void *args) {
   rg_error *error = &context->error;
   error->text[0] = '\0';
-  if (!rg_registry_has(op)) return rg_fail(error, RG_ERR_INTERNAL, "%s is not an operator of this library", op->name);
+  const int id = rg_registry_id(op);
+  if (id < 0) return rg_fail(error, RG_ERR_INTERNAL, "%s is not an operator of this library", op->name);
   rg_problem problem;
   const rg_status status = rg_resolve(op, args, context->device, &problem, error);
   if (status != RG_OK) return status;
-  if (context->cuda != NULL) return run_on_cuda(context, variant, &problem);
+  if (context->cuda != NULL) return run_on_cuda(context, (rg_op_id)id, variant, &problem);
   if (variant->is_reference) return rg_run_reference(&problem, &context->allocator, error);
   const rg_cpu_level level = is_float64(&problem) ? RG_CPU_FLOAT64 : variant->level;
-  const rg_cpu_kernel kernel = rg_registry_cpu_kernel(op, level);
+  const rg_cpu_kernel kernel = rg_registry_cpu_kernel((rg_op_id)id, op->direction, level);
   if (kernel == NULL) return rg_fail(error, RG_ERR_NOT_BUILT, "%s has no kernel for %s", op->name, variant->name);
   kernel(&problem, &context->cpu);
   return RG_OK;

@@ -80,14 +80,13 @@ int rg_dev_find_operator(const char *name) {
   return -1;
 }
 
-bool rg_registry_has(const rg_operator *op) {
+int rg_registry_id(const rg_operator *op) {
   const int id = rg_dev_find_operator(op->name);
-  return id >= 0 && operators[id][op->direction] == op;
+  return id >= 0 && operators[id][op->direction] == op ? id : -1;
 }
 
-rg_cpu_kernel rg_registry_cpu_kernel(const rg_operator *op, rg_cpu_level level) {
-  if (op->direction != RG_BACKWARD) return NULL;
-  return backward_kernels[rg_dev_find_operator(op->name)][level];
+rg_cpu_kernel rg_registry_cpu_kernel(rg_op_id id, rg_direction direction, rg_cpu_level level) {
+  return direction == RG_BACKWARD ? backward_kernels[id][level] : NULL;
 }
 
 const rg_cuda_operator *const *rg_registry_cuda_operators(void) { return cuda_operators; }
