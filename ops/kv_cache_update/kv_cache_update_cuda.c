@@ -43,17 +43,14 @@ static const char *const kernels[] = {
     NULL,
 };
 
-static int64_t at_most(int64_t value, int64_t limit) { return value < limit ? value : limit; }
-
 /* ---- general ---- */
 
-/* Threads of a block, and blocks a multiprocessor: enough to hide the memory's latency. */
-enum { GENERAL_THREADS = 256, GENERAL_BLOCKS = 8 };
+enum { GENERAL_THREADS = 256 };
 
 static rg_status launch_general(const rg_cuda_call *call, int kernel, int64_t blocks,
                                 const kv_cache_update_general_params *params) {
-  const int64_t most = (int64_t)GENERAL_BLOCKS * rg_cuda_device_of(call)->multiprocessors;
-  const rg_cuda_launch launch = {.kernel = kernel, .blocks = at_most(blocks, most), .threads = GENERAL_THREADS};
+  const rg_cuda_launch launch = {
+      .kernel = kernel, .blocks = rg_cuda_cap_blocks(call, blocks), .threads = GENERAL_THREADS};
   return rg_cuda_launch_kernel(call, &launch, params);
 }
 

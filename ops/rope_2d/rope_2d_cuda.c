@@ -20,8 +20,7 @@ static const char *const kernels[] = {
     NULL,
 };
 
-/* Threads of a block of the general kernels, and blocks a multiprocessor: enough to hide the memory's latency. */
-enum { GENERAL_THREADS = 256, GENERAL_BLOCKS = 8 };
+enum { GENERAL_THREADS = 256 };
 
 /* Dense, and each vector of ROPE_2D_VECTOR elements aligned to its size. */
 static bool takes_vectors(const rg_tensor *tensor) {
@@ -52,10 +51,8 @@ static rg_status run_general(const rg_problem *problem, int64_t elements, const 
                                          .elements = elements,
                                          .seq_len = problem->dim[DIM_S],
                                          .head_dim = problem->dim[DIM_D]};
-  const int64_t most = (int64_t)GENERAL_BLOCKS * rg_cuda_device_of(call)->multiprocessors;
-  const int64_t blocks = rg_divide_up(elements, GENERAL_THREADS);
   const rg_cuda_launch launch = {.kernel = t[IDX_THETA].dtype == RG_F64 ? F64_GENERAL : ANY_GENERAL,
-                                 .blocks = blocks < most ? blocks : most,
+                                 .blocks = rg_cuda_cap_blocks(call, rg_divide_up(elements, GENERAL_THREADS)),
                                  .threads = GENERAL_THREADS};
   return rg_cuda_launch_kernel(call, &launch, &params);
 }

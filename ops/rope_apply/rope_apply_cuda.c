@@ -353,7 +353,7 @@ static bool run_vectors(const work *w, const rg_cuda_call *call, rg_status *stat
 
 /* ---- anything ---- */
 
-enum { GENERAL_LANES = 32, GENERAL_BLOCKS = 8 /* a multiprocessor */ };
+enum { GENERAL_LANES = 32 };
 
 static rg_device_tensor device_tensor_of(const rg_tensor *tensor) {
   if (tensor == NULL) return (rg_device_tensor){0};
@@ -386,9 +386,8 @@ static rg_status run_general(const work *w, const rg_cuda_call *call) {
     params.sums_batch[i] = w->sums_batch[i];
   }
   const int64_t tasks = params.positions * (params.pair_chunks + params.pass_chunks);
-  const int64_t most = (int64_t)GENERAL_BLOCKS * rg_cuda_device_of(call)->multiprocessors;
   const rg_cuda_launch launch = {.kernel = w->payload == RG_F64 || w->tables == RG_F64 ? F64_GENERAL : ANY_GENERAL,
-                                 .blocks = tasks < most ? tasks : most,
+                                 .blocks = rg_cuda_cap_blocks(call, tasks),
                                  .threads = ROPE_APPLY_GENERAL_THREADS};
   return rg_cuda_launch_kernel(call, &launch, &params);
 }

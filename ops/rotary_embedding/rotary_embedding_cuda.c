@@ -35,7 +35,7 @@ static const char *const kernels[] = {
 
 /* Threads of a block of the kernels that are not tuned; blocks a multiprocessor of the general ones, enough to hide
  * the memory's latency. */
-enum { THREADS = 256, GENERAL_BLOCKS = 8, WARP = 32 };
+enum { THREADS = 256, WARP = 32 };
 
 /* How the rows of a tensor [B, S, ...] follow each other. */
 typedef struct spacing {
@@ -133,10 +133,8 @@ static rg_status run_general(const rg_problem *problem, double scaling, const rg
                                                   .half = half,
                                                   .scaling = scaling,
                                                   .lanes = lanes};
-  const int64_t most = (int64_t)GENERAL_BLOCKS * rg_cuda_device_of(call)->multiprocessors;
-  const int64_t blocks = rg_divide_up(rows, THREADS / lanes);
   const rg_cuda_launch launch = {.kernel = t[EMB].dtype == RG_F64 ? F64_GENERAL : ANY_GENERAL,
-                                 .blocks = blocks < most ? blocks : most,
+                                 .blocks = rg_cuda_cap_blocks(call, rg_divide_up(rows, THREADS / lanes)),
                                  .threads = THREADS};
   return rg_cuda_launch_kernel(call, &launch, &params);
 }

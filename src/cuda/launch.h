@@ -37,6 +37,10 @@ typedef struct rg_cuda_launch {
  * RG_ERR_CUDA with the driver's words; RG_ERR_OVERFLOW: more blocks than a grid has. */
 rg_status rg_cuda_launch_kernel(const rg_cuda_call *call, const rg_cuda_launch *launch, const void *params);
 
+/* `blocks`, or as many as keep the memory of the device busy where that is fewer: for kernels whose blocks go round until
+ * the work is done. Blocks of 256 threads are meant. */
+int64_t rg_cuda_cap_blocks(const rg_cuda_call *call, int64_t blocks);
+
 /* a / b rounded up; b > 0. */
 static inline int64_t rg_divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
