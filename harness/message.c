@@ -4,6 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+void rgh_keep_on_one_line(char *text) {
+  for (; *text != '\0'; ++text) {
+    if ((unsigned char)*text < 0x20 || *text == 0x7f) *text = '?';
+  }
+}
+
 bool rgh_fail(rgh_message *why, const char *format, ...) {
   if (why == NULL) return false;
   /* Formatted apart, because an argument may be why->text itself. */
@@ -13,9 +19,7 @@ bool rgh_fail(rgh_message *why, const char *format, ...) {
   const int length = vsnprintf(made.text, sizeof made.text, format, values);
   va_end(values);
   if (length >= (int)sizeof made.text) memcpy(made.text + sizeof made.text - 4, "...", 4);
-  for (char *c = made.text; *c != '\0'; ++c) {
-    if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-  }
+  rgh_keep_on_one_line(made.text);
   *why = made;
   return false;
 }

@@ -14,4 +14,7 @@ typedef struct rgh_message {
  * `why` may be NULL. */
 bool rgh_fail(rgh_message *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* What rgh_fail does to control characters: for other text from a file on its way to a terminal, which obeys them. */
+void rgh_keep_on_one_line(char *text);
+
 #endif /* ROPEGRAD_HARNESS_MESSAGE_H */

@@ -50,13 +50,11 @@ static void print_change(const rgt_column *columns, const char *op, const char *
   rgt_table_row(columns, NUM_COLUMNS, cells);
 }
 
-/* A record may hold any text, and a terminal obeys control characters. */
+/* A record may hold any text. */
 enum { PLAIN_BYTES = 128 };
 static const char *plain(const char *text, char room[PLAIN_BYTES]) {
   snprintf(room, PLAIN_BYTES, "%s", text);
-  for (char *c = room; *c != '\0'; c++) {
-    if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-  }
+  rgh_keep_on_one_line(room);
   return room;
 }
 
