@@ -5,25 +5,9 @@
 set -u
 tool=$(realpath "$1")
 schemas=$(realpath "$2")
-[ -x "$tool" ] || { echo "no tool at '$1'"; exit 1; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
-
-# expect CODE ARGUMENT...: runs the tool; its output lands in out and err.
-expect() {
-  expected=$1
-  shift
-  "$tool" "$@" >out 2>err
-  got=$?
-  [ "$got" -eq "$expected" ] || fail "ropegrad $*: exit $got, not $expected: $(head -c 300 err)"
-}
+here=$(dirname "$(realpath "$0")")
+# shellcheck source=tests/tool_testing.sh
+. "$here/tool_testing.sh"
 
 # refuse CODE WORD ARGUMENT...: the tool says why in one line that holds WORD, prints no table and writes no file.
 refuse() {
@@ -165,5 +149,4 @@ if [ "$(jq '.devices[] | select(.device == "cuda") | .runs' list.json)" = false 
   refuse 3 "cuda:1" bench --suite small.json --device cuda:1 --json result.json
 fi
 
-[ "$failures" -eq 0 ] || exit 1
-echo "all of the tool's promises hold"
+finish "all of the tool's promises hold"

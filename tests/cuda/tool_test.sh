@@ -4,24 +4,9 @@
 # Usage: tool_test.sh TOOL SUITES SCHEMAS, with the fake driver in LD_LIBRARY_PATH. Needs jq.
 set -u
 tool=$1 smoke=$2/smoke.json
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
-
-# expect CODE ARGUMENT...
-expect() {
-  expected=$1
-  shift
-  "$tool" "$@" >out 2>err
-  got=$?
-  [ "$got" -eq "$expected" ] || fail "ropegrad $*: exit $got, not $expected: $(head -c 300 err)"
-}
+here=$(dirname "$(realpath "$0")")
+# shellcheck source=tests/tool_testing.sh
+. "$here/../tool_testing.sh"
 
 # refuse CODE WORD ARGUMENT...: one line that holds WORD, and no table.
 refuse() {
@@ -55,5 +40,4 @@ refuse 3 'cuda:2' bench --suite "$smoke" --device cuda:2
 refuse 2 'cupti or events' bench --suite "$smoke" --device cuda --timer clock
 refuse 2 'for GPUs' bench --suite "$smoke" --device cpu --timer cupti
 
-[ "$failures" -eq 0 ] || exit 1
-echo "what a GPU that runs nothing does is found out, and what is missing is said"
+finish "what a GPU that runs nothing does is found out, and what is missing is said"

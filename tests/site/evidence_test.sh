@@ -5,25 +5,8 @@ set -u
 tool=$(realpath "$1")
 here=$(dirname "$(realpath "$0")")
 root=$(realpath "$here/../..")
-[ -x "$tool" ] || { echo "no tool at '$1'"; exit 1; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
-
-# expect CODE ARGUMENT...: runs the tool; its output lands in out and err.
-expect() {
-  expected=$1
-  shift
-  "$tool" "$@" >out 2>err
-  got=$?
-  [ "$got" -eq "$expected" ] || fail "ropegrad $*: exit $got, not $expected: $(head -c 300 err) $(tail -n 3 out)"
-}
+# shellcheck source=tests/tool_testing.sh
+. "$here/../tool_testing.sh"
 
 says() {
   grep -q -e "$1" out err || fail "nothing says '$1': $(head -n 5 out err)"
@@ -313,5 +296,4 @@ change made.json '.environment.argv = ["x", "bench", "--suite", "small.json", "-
 [ ! -e hurt.json ] || fail "reproduce wrote where the record says"
 [ ! -e hurt ] || fail "an argument of a record was run"
 
-[ "$failures" -eq 0 ] || exit 1
-echo "records are believed as far as they can be checked"
+finish "records are believed as far as they can be checked"
