@@ -94,6 +94,9 @@ static rg_dtype draw_dtype(rg_dtype_rule rule, bool all_double, byte_source *s) 
       return RG_I64;
     case RG_DTYPES_INDEX:
       return byte(s) & 1 ? RG_I32 : RG_I64;
+    case RG_DTYPES_POSITION:
+      if (byte(s) & 1) return byte(s) & 1 ? RG_I32 : RG_I64;
+      break;
     case RG_DTYPES_PAYLOAD:
       return all_double ? RG_F64 : PICK(s, payload);
     case RG_DTYPES_TABLE:
@@ -288,8 +291,7 @@ bool draw_call(drawn_call *call, const uint8_t *data, size_t size) {
   byte_source s = {.next = data, .left = size};
   for (size_t i = 0; i < size; ++i) s.beyond = (s.beyond ^ data[i]) * UINT32_C(16777619);
   memset(call, 0, sizeof *call);
-  const rg_direction direction = one_in(&s, 8) ? RG_FORWARD : RG_BACKWARD;
-  call->op = rg_dev_operator((rg_op_id)(byte(&s) % RG_NUM_OPS), direction);
+  call->op = rg_dev_operator_at(byte(&s) % RG_NUM_OPERATORS);
   call->variant = draw_variant(&s);
   call->args = calloc(1, call->op->args_size);
   if (call->args == NULL) return false;

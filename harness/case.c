@@ -204,6 +204,8 @@ static bool dtype_allowed(rg_dtype_rule rule, rg_dtype dtype) {
       return dtype == RG_I64;
     case RG_DTYPES_INDEX:
       return dtype == RG_I64 || dtype == RG_I32;
+    case RG_DTYPES_POSITION:
+      return dtype == RG_I64 || dtype == RG_I32 || dtype == RG_F32 || dtype == RG_F64;
   }
   return false;
 }

@@ -270,11 +270,11 @@ bool rgh_case_from_json(json_t *json, rgh_case *item, rgh_message *why) {
   if (!check_keys(json, why)) return false;
   const char *op = json_string_value(json_object_get(json, "op"));
   const char *name = json_string_value(json_object_get(json, "name"));
-  const int id = rg_dev_find_operator(op);
-  if (id < 0) return rgh_fail(why, "op: there is no operator \"%s\"", op);
+  const int index = rg_dev_find_operator(op);
+  if (index < 0) return rgh_fail(why, "op: there is no operator \"%s\"", op);
   if (!check_name(name, why)) return false;
 
-  rgh_case_init(item, rg_dev_operator((rg_op_id)id, RG_BACKWARD));
+  rgh_case_init(item, rg_dev_operator_at(index));
   bool good = true;
   for (int g = 0; g < NUM_GROUPS && good; ++g) {
     json_t *group = json_object_get(json, groups[g].key);

@@ -8,15 +8,15 @@
  * kernels it is of. */
 static json_t *images_json(void) {
   json_t *images = json_object();
-  for (int id = 0; id < RG_NUM_OPS; id++) {
+  for (int index = 0; index < RG_NUM_OPERATORS; index++) {
     const void *image;
     size_t bytes;
-    rg_dev_cuda_image((rg_op_id)id, &image, &bytes);
+    rg_dev_cuda_image(index, &image, &bytes);
     if (image == NULL) continue;
     const XXH128_hash_t digest = XXH3_128bits(image, bytes);
     char text[40];
     snprintf(text, sizeof text, "%016llx%016llx", (unsigned long long)digest.high64, (unsigned long long)digest.low64);
-    json_object_set_new(images, rg_dev_operator((rg_op_id)id, RG_BACKWARD)->name, json_string(text));
+    json_object_set_new(images, rg_dev_operator_at(index)->name, json_string(text));
   }
   return images;
 }

@@ -150,7 +150,7 @@ static json_t *protocol_json(const rgh_run *run) {
 }
 
 static json_t *summary_json(const rgh_run *run) {
-  rgh_summary summary[2 * RG_NUM_OPS];
+  rgh_summary summary[2 * RG_NUM_OPERATORS];
   const int groups = rgh_summarise(run, summary);
   json_t *list = json_array();
   for (int g = 0; g < groups; g++) {

@@ -39,9 +39,9 @@ typedef struct rgh_summary {
   const char *worst_case;
 } rgh_summary;
 
-/* One per operator and mode that has a timed case, in the order of the rows. Returns how many; at most 2 * RG_NUM_OPS.
+/* One per operator and mode that has a timed case, in the order of the rows. Returns how many; at most 2 * RG_NUM_OPERATORS.
  */
-int rgh_summarise(const rgh_run *run, rgh_summary summary[2 * RG_NUM_OPS]);
+int rgh_summarise(const rgh_run *run, rgh_summary summary[2 * RG_NUM_OPERATORS]);
 
 /* Compulsory bytes over the bandwidth of the device's datasheet; 0: none is known. */
 double rgh_roofline_us(const rgh_run *run, const rgh_measurement *measurement);

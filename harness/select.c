@@ -22,11 +22,11 @@ static bool asked_for(const rgh_request *request, const rgh_case *item) {
 static bool check_ops(const rgh_request *request, rgh_message *why) {
   for (int o = 0; o < request->num_ops; o++) {
     if (rg_dev_find_operator(request->op[o]) >= 0) continue;
-    char list[256] = "";
+    char list[512] = "";
     size_t used = 0;
-    for (int id = 0; id < RG_NUM_OPS && used < sizeof list; id++) {
-      used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", id > 0 ? ", " : "",
-                               rg_dev_operator((rg_op_id)id, RG_BACKWARD)->name);
+    for (int index = 0; index < RG_NUM_OPERATORS && used < sizeof list; index++) {
+      used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", index > 0 ? ", " : "",
+                               rg_dev_operator_at(index)->name);
     }
     return rgh_fail(why, "no operator is named '%s'; there are: %s", request->op[o], list);
   }

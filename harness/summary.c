@@ -27,7 +27,7 @@ static rgh_summary *group_of(rgh_summary *summary, int *groups, const rgh_case *
   return &summary[(*groups)++];
 }
 
-int rgh_summarise(const rgh_run *run, rgh_summary summary[2 * RG_NUM_OPS]) {
+int rgh_summarise(const rgh_run *run, rgh_summary summary[2 * RG_NUM_OPERATORS]) {
   int groups = 0;
   for (int r = 0; r < run->num_rows; r++) {
     const rgh_measurement *m = &run->rows[r].measurement;

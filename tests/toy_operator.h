@@ -73,6 +73,7 @@ static rg_status toy_check_values(const rg_problem *problem, rg_error *error) {
 
 static const rg_operator toy_operator = {
     .name = "toy",
+    .function = "rg_toy_backward",
     .direction = RG_BACKWARD,
     .args_size = sizeof(toy_args),
     .dims = toy_dims,

@@ -92,7 +92,7 @@ static void check_image(rge_entry *entry) {
   const void *image;
   size_t bytes;
   char digest[RGE_DIGEST_BYTES];
-  rg_dev_cuda_image((rg_op_id)rg_dev_find_operator(entry->op->name), &image, &bytes);
+  rg_dev_cuda_image(rg_dev_find_operator(entry->op->name), &image, &bytes);
   if (image == NULL || !built_from(entry->record->commit)) return;
   rge_digest(image, bytes, digest);
   if (strcmp(strchr(digest, ':') + 1, stated) == 0) return;

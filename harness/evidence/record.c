@@ -68,12 +68,12 @@ static bool add_case(rge_record *record, const rgh_suite *suite, const json_t *s
   if (op_name == NULL || name == NULL || text_of(source, "variant") == NULL || text_of(source, "device") == NULL) {
     return true; /* the schema check has named what is missing */
   }
-  const int id = rg_dev_find_operator(op_name);
-  if (id < 0) {
+  const int found = rg_dev_find_operator(op_name);
+  if (found < 0) {
     rge_problem_add(&record->problems, RGE_LOWERS, "cases[%zu]: there is no operator '%.60s'", index, op_name);
     return true;
   }
-  rge_entry *entry = entry_for(record, suite, source, rg_dev_operator((rg_op_id)id, RG_BACKWARD));
+  rge_entry *entry = entry_for(record, suite, source, rg_dev_operator_at(found));
   if (entry == NULL) return false;
   if (holds_case(entry, name)) {
     rge_problem_add(&entry->problems, RGE_LOWERS, "%s: case %.60s is there twice", op_name, name);

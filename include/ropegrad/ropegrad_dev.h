@@ -42,6 +42,10 @@ typedef enum rg_op_id {
 
 typedef enum rg_direction { RG_BACKWARD = 0, RG_FORWARD = 1, RG_NUM_DIRECTIONS } rg_direction;
 
+/* Each row of ops.def is two operators, its backward and its forward pass, with a contract, kernels, suites and records
+ * of their own. */
+enum { RG_NUM_OPERATORS = RG_NUM_DIRECTIONS * RG_NUM_OPS };
+
 /* A named size of the problem. */
 typedef struct rg_dim_spec {
   const char *name;    /* as suites spell it: "batch_size" */
@@ -70,7 +74,8 @@ typedef enum rg_dtype_rule {
   RG_DTYPES_TABLE,   /* float32, or the dtype of one of the call's payload groups */
   RG_DTYPES_ANGLE,   /* float32, float64 */
   RG_DTYPES_INT64,   /* int64 */
-  RG_DTYPES_INDEX    /* int64, int32 */
+  RG_DTYPES_INDEX,   /* int64, int32 */
+  RG_DTYPES_POSITION /* int64, int32, float32, float64 */
 } rg_dtype_rule;
 
 /* What the harness fills an input with unless a case says otherwise. */
@@ -148,7 +153,8 @@ typedef struct rg_reference_output {
 typedef struct rg_error rg_error;
 
 struct rg_operator {
-  const char *name;
+  const char *name; /* as the tool, suites and records spell it: "rope_2d" is the backward pass, "rope_2d_forward" */
+  const char *function; /* its public function, with which every message begins: "rg_rope_2d_backward" */
   rg_direction direction;
   const char *title;   /* one line for people */
   const char *formula; /* one line of plain text */
@@ -171,7 +177,9 @@ struct rg_operator {
 /* ---- what the tool and the tests call ---- */
 
 const rg_operator *rg_dev_operator(rg_op_id id, rg_direction direction);
-int rg_dev_find_operator(const char *name); /* an rg_op_id, or -1 */
+/* The same by number: the backward passes in the order of ops.def, then the forward passes. */
+const rg_operator *rg_dev_operator_at(int index); /* 0 <= index < RG_NUM_OPERATORS */
+int rg_dev_find_operator(const char *name);       /* an index, or -1 */
 
 /* The pointer that `args` holds for tensor number `tensor`, and how to set it. */
 const DLTensor *rg_dev_get_tensor(const rg_operator *op, const void *args, int tensor);
@@ -184,15 +192,15 @@ int64_t rg_tensor_elements(const rg_tensor *tensor);
 /* Validates a call exactly as rg_<op>_<direction> does and hands back the resolved problem. */
 rg_status rg_dev_resolve(rg_context *context, const rg_operator *op, const void *args, rg_problem *problem);
 
-/* Runs a call with a named variant; NULL: the context's choice. The forward operators have `ref` alone so far. */
+/* Runs a call with a named variant; NULL: the context's choice. */
 rg_status rg_dev_run(rg_context *context, const rg_operator *op, const char *variant, const void *args);
 
 /* Does value lie inside the contract? Returns the share of the allowance used: <= 1 is inside, INFINITY when a
  * non-finite value or a bit-exact element differs. `dtype` is the output's. */
 double rg_dev_allowance_used(rg_dtype dtype, double value, double reference, double magnitude, int64_t terms);
 
-/* The device code of the operator's backward pass, as this build embeds it; NULL and 0 in a build without CUDA. */
-void rg_dev_cuda_image(rg_op_id id, const void **image, size_t *bytes);
+/* The device code of operator number `index`, as this build embeds it; NULL and 0 in a build without CUDA. */
+void rg_dev_cuda_image(int index, const void **image, size_t *bytes);
 
 /* What a context on a CUDA device works with: its CUcontext and its CUstream. NULL: a context of another device, or the
  * default stream. */

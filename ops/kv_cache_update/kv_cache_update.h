@@ -1,4 +1,4 @@
-/* kv_cache_update: the six gradients of writing new keys and values, the keys rotated, into a key-value cache.
+/* kv_cache_update: new keys and values, the keys rotated, written into a key-value cache, and the six gradients.
  *
  * The forward pass, with rotate_half(x) = (-x2, x1) on the first rotary_dim columns, the others unchanged,
  *     key_cache = key_cache_input        with row cache_position[i] := key_states[i] * cos[i] +
@@ -75,6 +75,39 @@ typedef struct rg_kv_cache_update_backward_args {
  * RG_ERR_OVERFLOW   sizes or strides past the address space
  * RG_ERR_DEVICE     a tensor lives on another device than the context */
 RG_API rg_status rg_kv_cache_update_backward(rg_context *context, const rg_kv_cache_update_backward_args *args);
+
+typedef struct rg_kv_cache_update_forward_args {
+  /* Inputs. The key tensors, cos and sin are for key_cache alone, the value tensors for value_cache alone; those that are
+   * not needed are not read and may be NULL. */
+  const DLTensor *key_cache_input;   /* [B, Hk, M, D] float32, bfloat16, float16 or float64 */
+  const DLTensor *value_cache_input; /* [B, Hk, M, D] any of these dtypes too */
+  const DLTensor *key_states;        /* [B, Hk, N, D] dtype of key_cache_input: the new keys, before rotation */
+  const DLTensor *value_states;      /* [B, Hk, N, D] dtype of value_cache_input: the new values */
+  const DLTensor *cos;               /* [B or 1, N, R] float32, or the dtype of a cache */
+  const DLTensor *sin;               /* [B or 1, N, R] dtype of cos */
+  const DLTensor *cache_position;    /* [N] int64 or int32, in any order: the cache row of each new row, below M. A
+                                        negative entry means that its new row is padding and is not written. Where an
+                                        entry repeats, the cache keeps the last of its new rows */
+  /* Options; zeroed they are the usual ones. */
+  bool in_place;      /* key_cache and value_cache, where wanted, are the very tensors key_cache_input and
+                         value_cache_input: only rows named by cache_position are written */
+  rg_style style;     /* which columns form the pairs */
+  int64_t rotary_dim; /* R: even, 2 <= R <= D; 0 stands for D */
+  /* Outputs. */
+  const DLTensor *key_cache;   /* [B, Hk, M, D] dtype of key_cache_input */
+  const DLTensor *value_cache; /* [B, Hk, M, D] dtype of value_cache_input */
+} rg_kv_cache_update_forward_args;
+
+/* Computes the wanted ones of the two caches. Keys are turned in float32 (float64 for float64 tensors) and rounded once;
+ * everything else is copied bit for bit.
+ *
+ * RG_ERR_NULL       context, args, a needed tensor, its shape or its data is NULL, or no output is wanted
+ * RG_ERR_ALIAS      an output overlaps itself, an input or the other output (in_place aside); or, with in_place, a
+ *                   cache is another tensor than the one it replaces
+ * RG_ERR_RANGE      rotary_dim or style is out of range, or an entry of cache_position is M or more: on the CPU nothing
+ *                   is written then; on CUDA the entry's row is not, and rg_context_check says so
+ * and RG_ERR_RANK, _SHAPE, _DTYPE, _STRIDE, _OVERFLOW and _DEVICE as for the backward pass. */
+RG_API rg_status rg_kv_cache_update_forward(rg_context *context, const rg_kv_cache_update_forward_args *args);
 
 #ifdef __cplusplus
 }

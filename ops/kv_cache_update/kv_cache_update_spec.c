@@ -68,9 +68,7 @@ static const rg_tensor_spec backward_tensors[NUM_BACKWARD_TENSORS] = {
 };
 #undef ARG
 
-#define FAIL(status, format, ...)                                                                                    \
-  rg_fail(error, status, "rg_kv_cache_update_%s: " format, p->op->direction == RG_BACKWARD ? "backward" : "forward", \
-          __VA_ARGS__)
+#define FAIL(status, format, ...) rg_fail(error, status, "%s: " format, p->op->function, __VA_ARGS__)
 
 static rg_status backward_resolve(rg_problem *p, rg_error *error) {
   const rg_kv_cache_update_backward_args *args = p->args;
@@ -139,6 +137,7 @@ static void backward_cost(const rg_problem *p, rg_cost *cost) {
 
 const rg_operator rg_kv_cache_update_backward_contract = {
     .name = "kv_cache_update",
+    .function = "rg_kv_cache_update_backward",
     .direction = RG_BACKWARD,
     .title = "KV-cache update with RoPE, six gradients",
     .formula =
@@ -164,9 +163,12 @@ const rg_operator rg_kv_cache_update_backward_contract = {
 
 #define ARG(field) .name = #field, .offset = offsetof(rg_kv_cache_update_forward_args, field)
 
-static const rg_param_spec forward_params[] = {
-    {ARG(style), .kind = RG_PARAM_ENUM, .values = rg_style_names},
-    {ARG(rotary_dim), .kind = RG_PARAM_INT64},
+enum { FORWARD_IN_PLACE, FORWARD_STYLE, FORWARD_ROTARY_DIM, NUM_FORWARD_PARAMS };
+
+static const rg_param_spec forward_params[NUM_FORWARD_PARAMS] = {
+    [FORWARD_IN_PLACE] = {ARG(in_place), .kind = RG_PARAM_BOOL},
+    [FORWARD_STYLE] = {ARG(style), .kind = RG_PARAM_ENUM, .values = rg_style_names},
+    [FORWARD_ROTARY_DIM] = {ARG(rotary_dim), .kind = RG_PARAM_INT64},
 };
 
 enum { FORWARD_OUTPUTS = RG_BIT(FORWARD_KEY_CACHE) | RG_BIT(FORWARD_VALUE_CACHE) };
@@ -182,8 +184,10 @@ static const rg_tensor_spec forward_tensors[NUM_FORWARD_TENSORS] = {
     [FORWARD_COS] = {ARG(cos), TABLE, .role = RG_INPUT, .needed_for = RG_BIT(FORWARD_KEY_CACHE)},
     [FORWARD_SIN] = {ARG(sin), TABLE, .role = RG_INPUT, .needed_for = RG_BIT(FORWARD_KEY_CACHE)},
     [FORWARD_CACHE_POSITION] = {ARG(cache_position), POSITIONS, .role = RG_INPUT, .needed_for = FORWARD_OUTPUTS},
-    [FORWARD_KEY_CACHE] = {ARG(key_cache), CACHE, KEY, .role = RG_OUTPUT},
-    [FORWARD_VALUE_CACHE] = {ARG(value_cache), CACHE, VALUE, .role = RG_OUTPUT},
+    [FORWARD_KEY_CACHE] = {ARG(key_cache), CACHE, KEY, .role = RG_OUTPUT, .in_place = true,
+                           .in_place_of = FORWARD_KEY_CACHE_INPUT},
+    [FORWARD_VALUE_CACHE] = {ARG(value_cache), CACHE, VALUE, .role = RG_OUTPUT, .in_place = true,
+                             .in_place_of = FORWARD_VALUE_CACHE_INPUT},
 };
 
 static rg_status forward_resolve(rg_problem *p, rg_error *error) {
@@ -195,27 +199,30 @@ static rg_status forward_check_values(const rg_problem *p, rg_error *error) {
   return check_positions(p, FORWARD_CACHE_POSITION, error);
 }
 
-/* Rows that are replaced are not read. */
-static void forward_cost(const rg_problem *p, rg_cost *cost) {
+/* Adds what one cache takes. Rows that are replaced are not read; in place no other row is written either. */
+static void add_update_cost(const rg_problem *p, int cache_input, int states, int cache, rg_cost *cost) {
+  if (!rg_given(p, cache)) return;
+  const bool in_place = ((const rg_kv_cache_update_forward_args *)p->args)->in_place;
   const int64_t N = p->dim[DIM_N], M = p->dim[DIM_M], named = N < M ? N : M;
+  cost->read_bytes += rg_tensor_distinct_bytes(&p->tensor[states]);
+  if (!in_place) cost->read_bytes += row_bytes(&p->tensor[cache_input], M - named);
+  cost->write_bytes += row_bytes(&p->tensor[cache], in_place ? named : M);
+}
+
+/* Counts as if every entry of cache_position named a row of its own, as the backward pass does. */
+static void forward_cost(const rg_problem *p, rg_cost *cost) {
   *cost = (rg_cost){.read_bytes = rg_tensor_distinct_bytes(&p->tensor[FORWARD_CACHE_POSITION])};
-  if (rg_given(p, FORWARD_KEY_CACHE)) {
-    cost->read_bytes += row_bytes(&p->tensor[FORWARD_KEY_CACHE_INPUT], M - named) +
-                        rg_tensor_distinct_bytes(&p->tensor[FORWARD_KEY_STATES]) +
-                        rg_tensor_distinct_bytes(&p->tensor[FORWARD_COS]) +
-                        rg_tensor_distinct_bytes(&p->tensor[FORWARD_SIN]);
-    cost->write_bytes += rg_tensor_distinct_bytes(&p->tensor[FORWARD_KEY_CACHE]);
-    cost->flops = 3 * p->dim[DIM_B] * p->dim[DIM_H] * N * p->dim[DIM_R];
-  }
-  if (rg_given(p, FORWARD_VALUE_CACHE)) {
-    cost->read_bytes += row_bytes(&p->tensor[FORWARD_VALUE_CACHE_INPUT], M - named) +
-                        rg_tensor_distinct_bytes(&p->tensor[FORWARD_VALUE_STATES]);
-    cost->write_bytes += rg_tensor_distinct_bytes(&p->tensor[FORWARD_VALUE_CACHE]);
-  }
+  add_update_cost(p, FORWARD_KEY_CACHE_INPUT, FORWARD_KEY_STATES, FORWARD_KEY_CACHE, cost);
+  add_update_cost(p, FORWARD_VALUE_CACHE_INPUT, FORWARD_VALUE_STATES, FORWARD_VALUE_CACHE, cost);
+  if (!rg_given(p, FORWARD_KEY_CACHE)) return;
+  cost->read_bytes +=
+      rg_tensor_distinct_bytes(&p->tensor[FORWARD_COS]) + rg_tensor_distinct_bytes(&p->tensor[FORWARD_SIN]);
+  cost->flops = 3 * p->dim[DIM_B] * p->dim[DIM_H] * p->dim[DIM_N] * p->dim[DIM_R];
 }
 
 const rg_operator rg_kv_cache_update_forward_contract = {
-    .name = "kv_cache_update",
+    .name = "kv_cache_update_forward",
+    .function = "rg_kv_cache_update_forward",
     .direction = RG_FORWARD,
     .title = "KV-cache update with RoPE",
     .formula =
@@ -227,9 +234,9 @@ const rg_operator rg_kv_cache_update_forward_contract = {
     .tensors = forward_tensors,
     .num_tensors = NUM_FORWARD_TENSORS,
     .params = forward_params,
-    .num_params = sizeof forward_params / sizeof forward_params[0],
+    .num_params = NUM_FORWARD_PARAMS,
     .slice_dim = DIM_B,
-    .in_place_param = -1,
+    .in_place_param = FORWARD_IN_PLACE,
     .resolve = forward_resolve,
     .check_values = forward_check_values,
     .cost = forward_cost,

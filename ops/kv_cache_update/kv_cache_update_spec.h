@@ -1,5 +1,5 @@
-/* What the files of this folder share: the order of the tensors and dims, the forward pass's arguments, and how the
- * reference and the kernels read the tables, the positions and the options. */
+/* What the files of this folder share: the order of the tensors and dims, and how the reference and the kernels read
+ * the tables, the positions and the options. */
 #ifndef ROPEGRAD_OPS_KV_CACHE_UPDATE_SPEC_H
 #define ROPEGRAD_OPS_KV_CACHE_UPDATE_SPEC_H
 
@@ -26,8 +26,7 @@ enum {
   NUM_BACKWARD_TENSORS
 };
 
-/* Forward: caches [B, Hk, M, D], states [B, Hk, N, D], tables [B or 1, N, R], cache_position [N]. Where an entry of
- * cache_position repeats, the last of its rows is the one that the cache keeps. */
+/* Forward. */
 enum {
   FORWARD_KEY_CACHE_INPUT,
   FORWARD_VALUE_CACHE_INPUT,
@@ -40,19 +39,6 @@ enum {
   FORWARD_VALUE_CACHE,
   NUM_FORWARD_TENSORS
 };
-typedef struct rg_kv_cache_update_forward_args {
-  const DLTensor *key_cache_input;
-  const DLTensor *value_cache_input;
-  const DLTensor *key_states;
-  const DLTensor *value_states;
-  const DLTensor *cos;
-  const DLTensor *sin;
-  const DLTensor *cache_position;
-  rg_style style;
-  int64_t rotary_dim;
-  const DLTensor *key_cache;
-  const DLTensor *value_cache;
-} rg_kv_cache_update_forward_args;
 
 /* Entry n of a [N] tensor of positions. */
 static inline int64_t rg_kv_cache_update_position(const rg_tensor *positions, int64_t n) {

@@ -1,4 +1,4 @@
-/* rope_2d: the gradient of batched 2D RoPE position encoding with respect to its angles.
+/* rope_2d: batched 2D RoPE position encoding, and its gradient with respect to the angles.
  *
  * The forward pass is element by element
  *     cos = cos(idx_theta)        sin = sin(idx_theta)
@@ -35,6 +35,21 @@ typedef struct rg_rope_2d_backward_args {
  * RG_ERR_OVERFLOW   sizes or strides past the address space
  * RG_ERR_DEVICE     a tensor lives on another device than the context */
 RG_API rg_status rg_rope_2d_backward(rg_context *context, const rg_rope_2d_backward_args *args);
+
+typedef struct rg_rope_2d_forward_args {
+  /* Input. */
+  const DLTensor *idx_theta; /* [B, S, D] float32, or float64 with float64 tables: the angles, in radians */
+  /* Outputs. */
+  const DLTensor *cos; /* [B, S, D] float32, bfloat16, float16 or float64 */
+  const DLTensor *sin; /* [B, S, D] dtype of cos */
+} rg_rope_2d_forward_args;
+
+/* Computes the wanted ones of cos and sin, accurate for every finite angle, however large, and rounded once.
+ *
+ * RG_ERR_NULL       context, args, idx_theta, a tensor's shape or its data is NULL, or no output is wanted
+ * RG_ERR_ALIAS      an output overlaps itself, idx_theta or the other output
+ * and RG_ERR_RANK, _SHAPE, _DTYPE, _STRIDE, _OVERFLOW and _DEVICE as for the backward pass. */
+RG_API rg_status rg_rope_2d_forward(rg_context *context, const rg_rope_2d_forward_args *args);
 
 #ifdef __cplusplus
 }

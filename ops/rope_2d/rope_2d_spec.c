@@ -32,6 +32,7 @@ static void backward_cost(const rg_problem *p, rg_cost *cost) {
 
 const rg_operator rg_rope_2d_backward_contract = {
     .name = "rope_2d",
+    .function = "rg_rope_2d_backward",
     .direction = RG_BACKWARD,
     .title = "Batched 2D RoPE position encoding, gradient of the angles",
     .formula = "grad_idx_theta = -grad_cos * sin(idx_theta) + grad_sin * cos(idx_theta)",
@@ -66,7 +67,8 @@ static void forward_cost(const rg_problem *p, rg_cost *cost) {
 }
 
 const rg_operator rg_rope_2d_forward_contract = {
-    .name = "rope_2d",
+    .name = "rope_2d_forward",
+    .function = "rg_rope_2d_forward",
     .direction = RG_FORWARD,
     .title = "Batched 2D RoPE position encoding",
     .formula = "cos = cos(idx_theta), sin = sin(idx_theta)",

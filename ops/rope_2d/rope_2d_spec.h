@@ -1,4 +1,4 @@
-/* What the files of this folder share: the order of the tensors and dims, and the forward pass's arguments. */
+/* What the files of this folder share: the order of the tensors and dims. */
 #ifndef ROPEGRAD_OPS_ROPE_2D_SPEC_H
 #define ROPEGRAD_OPS_ROPE_2D_SPEC_H
 
@@ -10,13 +10,8 @@ enum { DIM_B, DIM_S, DIM_D, NUM_DIMS };
 /* Backward. */
 enum { GRAD_COS, GRAD_SIN, IDX_THETA, GRAD_IDX_THETA, NUM_BACKWARD_TENSORS };
 
-/* Forward: [B, S, D] each. */
+/* Forward. */
 enum { FORWARD_IDX_THETA, FORWARD_COS, FORWARD_SIN, NUM_FORWARD_TENSORS };
-typedef struct rg_rope_2d_forward_args {
-  const DLTensor *idx_theta;
-  const DLTensor *cos;
-  const DLTensor *sin;
-} rg_rope_2d_forward_args;
 
 void rg_rope_2d_backward_reference(const rg_problem *problem, rg_reference_output *out);
 void rg_rope_2d_forward_reference(const rg_problem *problem, rg_reference_output *out);

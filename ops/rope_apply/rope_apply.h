@@ -1,4 +1,4 @@
-/* rope_apply: the gradient of applying rotary embeddings to q and k, with respect to q, k, cos and sin.
+/* rope_apply: rotary embeddings applied to q and k, and the gradient with respect to q, k, cos and sin.
  *
  * The forward pass turns the first R = rotary_dim elements of every head, with cos and sin shared by all heads, and
  * passes the other D - R through. For x = q and x = k, on each pair (x1, x2) of those R elements,
@@ -65,6 +65,31 @@ typedef struct rg_rope_apply_backward_args {
  * RG_ERR_OVERFLOW   sizes or strides past the address space
  * RG_ERR_DEVICE     a tensor lives on another device than the context */
 RG_API rg_status rg_rope_apply_backward(rg_context *context, const rg_rope_apply_backward_args *args);
+
+typedef struct rg_rope_apply_forward_args {
+  /* Inputs. q is for q_embed alone and k for k_embed alone; one that is not needed is not read and may be NULL. */
+  const DLTensor *q;   /* [B, Hq, S, D] float32, bfloat16, float16 or float64 */
+  const DLTensor *k;   /* [B, Hk, S, D] float32, bfloat16, float16 or float64, not necessarily as q */
+  const DLTensor *cos; /* [B or 1, S, R] float32, or the dtype of q or of k */
+  const DLTensor *sin; /* [B or 1, S, R] dtype of cos */
+  /* Options; zeroed they are the usual ones. */
+  int64_t rotary_dim; /* R, even, 2 <= R <= D; 0 stands for D */
+  rg_style style;     /* which columns make a pair: j and j + R/2, or 2j and 2j + 1 */
+  bool in_place;      /* q_embed and k_embed, where wanted, are the very tensors q and k */
+  /* Outputs. */
+  const DLTensor *q_embed; /* [B, Hq, S, D] dtype of q */
+  const DLTensor *k_embed; /* [B, Hk, S, D] dtype of k */
+} rg_rope_apply_forward_args;
+
+/* Turns q and k, those whose results are wanted. Arithmetic is in float32 (float64 for float64 tensors) and each result
+ * is rounded once; what lies past rotary_dim is passed through bit for bit.
+ *
+ * RG_ERR_NULL       context or args is NULL, no output is wanted, or a needed tensor, its shape or its data is NULL
+ * RG_ERR_ALIAS      an output overlaps itself, an input or the other output (in_place aside); or, with in_place, an
+ *                   output is another tensor than the one it replaces
+ * RG_ERR_RANGE      rotary_dim is odd, negative or larger than head_dim, or style has no such value
+ * and RG_ERR_RANK, _SHAPE, _DTYPE, _STRIDE, _OVERFLOW and _DEVICE as for the backward pass. */
+RG_API rg_status rg_rope_apply_forward(rg_context *context, const rg_rope_apply_forward_args *args);
 
 #ifdef __cplusplus
 }

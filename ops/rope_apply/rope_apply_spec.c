@@ -92,6 +92,7 @@ static void backward_cost(const rg_problem *p, rg_cost *cost) {
 
 const rg_operator rg_rope_apply_backward_contract = {
     .name = "rope_apply",
+    .function = "rg_rope_apply_backward",
     .direction = RG_BACKWARD,
     .title = "Fused RoPE application, gradients of q, k, cos and sin",
     .formula =
@@ -122,14 +123,16 @@ static const rg_tensor_spec forward_tensors[NUM_FORWARD_TENSORS] = {
                      .needed_for = RG_BIT(FORWARD_Q_EMBED) | RG_BIT(FORWARD_K_EMBED)},
     [FORWARD_SIN] = {ARG(sin), OF_TABLE, .role = RG_INPUT,
                      .needed_for = RG_BIT(FORWARD_Q_EMBED) | RG_BIT(FORWARD_K_EMBED)},
-    [FORWARD_Q_EMBED] = {ARG(q_embed), OF_Q, .role = RG_OUTPUT},
-    [FORWARD_K_EMBED] = {ARG(k_embed), OF_K, .role = RG_OUTPUT},
+    [FORWARD_Q_EMBED] = {ARG(q_embed), OF_Q, .role = RG_OUTPUT, .in_place = true, .in_place_of = FORWARD_Q},
+    [FORWARD_K_EMBED] = {ARG(k_embed), OF_K, .role = RG_OUTPUT, .in_place = true, .in_place_of = FORWARD_K},
 };
 
 #define PARAM(field, of_kind) .name = #field, .kind = of_kind, .offset = offsetof(rg_rope_apply_forward_args, field)
-static const rg_param_spec forward_params[] = {
-    {PARAM(rotary_dim, RG_PARAM_INT64)},
-    {PARAM(style, RG_PARAM_ENUM), .values = rg_style_names},
+enum { FORWARD_ROTARY_DIM, FORWARD_STYLE, FORWARD_IN_PLACE, NUM_FORWARD_PARAMS };
+static const rg_param_spec forward_params[NUM_FORWARD_PARAMS] = {
+    [FORWARD_ROTARY_DIM] = {PARAM(rotary_dim, RG_PARAM_INT64)},
+    [FORWARD_STYLE] = {PARAM(style, RG_PARAM_ENUM), .values = rg_style_names},
+    [FORWARD_IN_PLACE] = {PARAM(in_place, RG_PARAM_BOOL)},
 };
 
 static rg_status forward_resolve(rg_problem *p, rg_error *error) {
@@ -137,13 +140,15 @@ static rg_status forward_resolve(rg_problem *p, rg_error *error) {
   return rg_resolve_rotary_dim(p, DIM_D, DIM_R, args->rotary_dim, error);
 }
 
+/* In place, what lies past rotary_dim need not be touched. */
 static void forward_cost(const rg_problem *p, rg_cost *cost) {
+  const int64_t columns = p->dim[((const rg_rope_apply_forward_args *)p->args)->in_place ? DIM_R : DIM_D];
   *cost = (rg_cost){0};
   const int outputs[2] = {FORWARD_Q_EMBED, FORWARD_K_EMBED}, inputs[2] = {FORWARD_Q, FORWARD_K};
   for (int side = 0; side < 2; ++side) {
     if (!rg_given(p, outputs[side])) continue;
-    cost->read_bytes += rg_tensor_distinct_bytes(&p->tensor[inputs[side]]);
-    cost->write_bytes += rg_tensor_distinct_bytes(&p->tensor[outputs[side]]);
+    cost->read_bytes += column_bytes(&p->tensor[inputs[side]], columns);
+    cost->write_bytes += column_bytes(&p->tensor[outputs[side]], columns);
     cost->flops += 3 * (rg_tensor_elements(&p->tensor[outputs[side]]) / p->dim[DIM_D] * p->dim[DIM_R]);
   }
   cost->read_bytes +=
@@ -151,7 +156,8 @@ static void forward_cost(const rg_problem *p, rg_cost *cost) {
 }
 
 const rg_operator rg_rope_apply_forward_contract = {
-    .name = "rope_apply",
+    .name = "rope_apply_forward",
+    .function = "rg_rope_apply_forward",
     .direction = RG_FORWARD,
     .title = "Fused RoPE application",
     .formula = "y = (x1*c1 - x2*s1, x2*c2 + x1*s2) for x = q and x = k",
@@ -161,9 +167,9 @@ const rg_operator rg_rope_apply_forward_contract = {
     .tensors = forward_tensors,
     .num_tensors = NUM_FORWARD_TENSORS,
     .params = forward_params,
-    .num_params = sizeof forward_params / sizeof *forward_params,
+    .num_params = NUM_FORWARD_PARAMS,
     .slice_dim = DIM_S,
-    .in_place_param = -1,
+    .in_place_param = FORWARD_IN_PLACE,
     .resolve = forward_resolve,
     .cost = forward_cost,
     .reference = rg_rope_apply_forward_reference,

@@ -1,4 +1,4 @@
-/* What the files of this folder share: the order of the tensors and dims, and the forward pass's arguments. */
+/* What the files of this folder share: the order of the tensors and dims. */
 #ifndef ROPEGRAD_OPS_ROPE_APPLY_SPEC_H
 #define ROPEGRAD_OPS_ROPE_APPLY_SPEC_H
 
@@ -10,18 +10,8 @@ enum { DIM_B, DIM_HQ, DIM_HK, DIM_S, DIM_D, DIM_R, NUM_DIMS };
 /* Backward. */
 enum { GRAD_Q_EMBED, GRAD_K_EMBED, Q, K, COS, SIN, GRAD_Q, GRAD_K, GRAD_COS, GRAD_SIN, NUM_BACKWARD_TENSORS };
 
-/* Forward: q and q_embed [B, Hq, S, D], k and k_embed [B, Hk, S, D], cos and sin [B or 1, S, R]. */
+/* Forward. */
 enum { FORWARD_Q, FORWARD_K, FORWARD_COS, FORWARD_SIN, FORWARD_Q_EMBED, FORWARD_K_EMBED, NUM_FORWARD_TENSORS };
-typedef struct rg_rope_apply_forward_args {
-  const DLTensor *q;
-  const DLTensor *k;
-  const DLTensor *cos;
-  const DLTensor *sin;
-  const DLTensor *q_embed;
-  const DLTensor *k_embed;
-  int64_t rotary_dim;
-  rg_style style;
-} rg_rope_apply_forward_args;
 
 /* Is the gradient of a table one sum over the batch? */
 static inline bool rope_apply_sums_batch(const rg_problem *problem, int grad_table) {

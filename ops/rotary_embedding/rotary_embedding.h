@@ -1,4 +1,4 @@
-/* rotary_embedding: the gradient of a rotary embedding's tables with respect to the positions they were made for.
+/* rotary_embedding: a rotary embedding's tables, and their gradient with respect to the positions.
  *
  * The forward pass, with j counting the D/2 frequencies,
  *     theta[b,s,j] = position_ids[b,s] * inv_freq_expanded[b,j,0]        emb = concat(theta, theta)
@@ -43,6 +43,30 @@ typedef struct rg_rotary_embedding_backward_args {
  * RG_ERR_OVERFLOW   sizes or strides past the address space
  * RG_ERR_DEVICE     a tensor lives on another device than the context */
 RG_API rg_status rg_rotary_embedding_backward(rg_context *context, const rg_rotary_embedding_backward_args *args);
+
+typedef struct rg_rotary_embedding_forward_args {
+  /* Inputs. */
+  const DLTensor *position_ids;      /* [B, S] int64, int32 or the dtype of inv_freq_expanded, in which they are used.
+                                        One row of positions for every batch is passed expanded, with a stride of 0 */
+  const DLTensor *inv_freq_expanded; /* [B, D/2, 1] float32, or float64 with float64 tables: radians per position. One
+                                        set of frequencies for every batch is passed expanded, with a stride of 0 */
+  /* Option. */
+  double attention_scaling; /* the factor on cos and sin, 1 where the model has none; rounded to float32 unless the
+                               tensors are float64 */
+  /* Outputs. */
+  const DLTensor *emb; /* [B, S, D] dtype of inv_freq_expanded: the angles, which the backward pass is given */
+  const DLTensor *cos; /* [B, S, D] float32, bfloat16, float16 or float64 */
+  const DLTensor *sin; /* [B, S, D] dtype of cos */
+} rg_rotary_embedding_forward_args;
+
+/* Computes the wanted ones of emb, cos and sin. An angle is the product rounded to the dtype of emb, whether emb is
+ * wanted or not, so that the tables and the backward pass speak of the same angle; cos and sin of it are accurate for
+ * every finite angle, however large, and rounded once.
+ *
+ * RG_ERR_NULL       context, args, an input, a tensor's shape or its data is NULL, or no output is wanted
+ * RG_ERR_ALIAS      an output overlaps itself, an input or another output
+ * and RG_ERR_RANK, _SHAPE, _DTYPE, _STRIDE, _OVERFLOW and _DEVICE as for the backward pass. */
+RG_API rg_status rg_rotary_embedding_forward(rg_context *context, const rg_rotary_embedding_forward_args *args);
 
 #ifdef __cplusplus
 }

@@ -40,13 +40,15 @@ static void set(rg_reference_output *out, int64_t at, double value, double magni
 void rg_rotary_embedding_forward_reference(const rg_problem *p, rg_reference_output *out) {
   const int64_t B = p->dim[DIM_B], S = p->dim[DIM_S], D = p->dim[DIM_D];
   const rg_rotary_embedding_forward_args *args = p->args;
-  const double scaling = rg_rotary_embedding_scaling(args->attention_scaling, p->tensor[FORWARD_POSITION_IDS].dtype);
+  const double scaling = rg_rotary_embedding_scaling(args->attention_scaling, p->tensor[FORWARD_INV_FREQ].dtype);
+  const rg_dtype angle = p->tensor[FORWARD_INV_FREQ].dtype;
   out[FORWARD_EMB].terms = out[FORWARD_COS].terms = out[FORWARD_SIN].terms = 1;
   for (int64_t b = 0; b < B; ++b) {
     for (int64_t s = 0; s < S; ++s) {
-      const double position = rg_ref_read(&p->tensor[FORWARD_POSITION_IDS], b, s, 0, 0);
+      const double position = rg_dtype_round(angle, rg_ref_read(&p->tensor[FORWARD_POSITION_IDS], b, s, 0, 0));
       for (int64_t d = 0; d < D; ++d) {
-        const double theta = position * rg_ref_read(&p->tensor[FORWARD_INV_FREQ], b, d % (D / 2), 0, 0);
+        const double inv_freq = rg_ref_read(&p->tensor[FORWARD_INV_FREQ], b, d % (D / 2), 0, 0);
+        const double theta = rg_dtype_round(angle, position * inv_freq);
         const int64_t at = (b * S + s) * D + d;
         set(&out[FORWARD_EMB], at, theta, fabs(theta));
         set(&out[FORWARD_COS], at, scaling * cos(theta), fabs(scaling));

@@ -9,7 +9,7 @@ static const rg_dim_spec dims[NUM_DIMS] = {
 #define SHAPE_BSD .rank = 3, .axes = {RG_AXIS(DIM_B), RG_AXIS(DIM_S), RG_AXIS(DIM_D)}
 #define SHAPE_BS .rank = 2, .axes = {RG_AXIS(DIM_B), RG_AXIS(DIM_S)}
 #define SHAPE_FREQUENCIES .rank = 3, .axes = {RG_AXIS(DIM_B), RG_AXIS_OVER(DIM_D, 2), RG_AXIS_SIZE(1)}
-enum { GROUP_GRAD, GROUP_ANGLE };
+enum { GROUP_GRAD, GROUP_ANGLE, GROUP_POSITION };
 #define PAYLOAD .dtype_group = GROUP_GRAD, .dtypes = RG_DTYPES_PAYLOAD, .suite_dtype = RG_BF16
 #define ANGLE .dtype_group = GROUP_ANGLE, .dtypes = RG_DTYPES_ANGLE, .suite_dtype = RG_F32
 
@@ -45,6 +45,7 @@ static void backward_cost(const rg_problem *p, rg_cost *cost) {
 
 const rg_operator rg_rotary_embedding_backward_contract = {
     .name = "rotary_embedding",
+    .function = "rg_rotary_embedding_backward",
     .direction = RG_BACKWARD,
     .title = "Rotary embedding with attention scaling, gradient of the positions",
     .formula =
@@ -67,7 +68,8 @@ const rg_operator rg_rotary_embedding_backward_contract = {
 #define FORWARD_INPUT .role = RG_INPUT, .needed_for = RG_BIT(FORWARD_EMB) | RG_BIT(FORWARD_COS) | RG_BIT(FORWARD_SIN)
 
 static const rg_tensor_spec forward_tensors[NUM_FORWARD_TENSORS] = {
-    [FORWARD_POSITION_IDS] = {ARG(position_ids), SHAPE_BS, ANGLE, FORWARD_INPUT},
+    [FORWARD_POSITION_IDS] = {ARG(position_ids), SHAPE_BS, FORWARD_INPUT, .dtype_group = GROUP_POSITION,
+                              .dtypes = RG_DTYPES_POSITION, .suite_dtype = RG_I64, .fill = RG_FILL_ARANGE},
     [FORWARD_INV_FREQ] = {ARG(inv_freq_expanded), SHAPE_FREQUENCIES, ANGLE, FORWARD_INPUT},
     [FORWARD_EMB] = {ARG(emb), SHAPE_BSD, ANGLE, .role = RG_OUTPUT},
     [FORWARD_COS] = {ARG(cos), SHAPE_BSD, PAYLOAD, .role = RG_OUTPUT},
@@ -92,7 +94,8 @@ static void forward_cost(const rg_problem *p, rg_cost *cost) {
 }
 
 const rg_operator rg_rotary_embedding_forward_contract = {
-    .name = "rotary_embedding",
+    .name = "rotary_embedding_forward",
+    .function = "rg_rotary_embedding_forward",
     .direction = RG_FORWARD,
     .title = "Rotary embedding with attention scaling",
     .formula =

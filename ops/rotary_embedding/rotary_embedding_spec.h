@@ -1,5 +1,4 @@
-/* What the files of this folder share: the order of the tensors and dims, the forward pass's arguments, and the value
- * of the scaling. */
+/* What the files of this folder share: the order of the tensors and dims, and the value of the scaling. */
 #ifndef ROPEGRAD_OPS_ROTARY_EMBEDDING_SPEC_H
 #define ROPEGRAD_OPS_ROTARY_EMBEDDING_SPEC_H
 
@@ -11,16 +10,8 @@ enum { DIM_B, DIM_S, DIM_D, NUM_DIMS };
 /* Backward. */
 enum { GRAD_COS, GRAD_SIN, EMB, INV_FREQ, GRAD_POSITION_IDS, NUM_BACKWARD_TENSORS };
 
-/* Forward: position_ids [B, S], inv_freq_expanded [B, D/2, 1]; emb, cos, sin [B, S, D]. */
+/* Forward. */
 enum { FORWARD_POSITION_IDS, FORWARD_INV_FREQ, FORWARD_EMB, FORWARD_COS, FORWARD_SIN, NUM_FORWARD_TENSORS };
-typedef struct rg_rotary_embedding_forward_args {
-  const DLTensor *position_ids; /* whole or fractional positions, in the dtype of the angles */
-  const DLTensor *inv_freq_expanded;
-  double attention_scaling;
-  const DLTensor *emb;
-  const DLTensor *cos;
-  const DLTensor *sin;
-} rg_rotary_embedding_forward_args;
 
 /* The scaling that reference and kernels use: beside float32 angles it is a float32 itself. */
 static inline double rg_rotary_embedding_scaling(double attention_scaling, rg_dtype angle_dtype) {

@@ -1,4 +1,4 @@
-/* vision_rotary: the gradient of a vision model's rotary embedding with respect to its inverse frequencies.
+/* vision_rotary: a vision model's rotary embedding, and its gradient with respect to the inverse frequencies.
  *
  * The forward pass turns the grid position of each patch, row pos_ids[p, 0] and column pos_ids[p, 1], into angles: with
  * Q = D/4 frequencies and a = 0, 1,
@@ -45,6 +45,25 @@ typedef struct rg_vision_rotary_backward_args {
  * RG_ERR_OVERFLOW   sizes or strides past the address space
  * RG_ERR_DEVICE     a tensor lives on another device than the context */
 RG_API rg_status rg_vision_rotary_backward(rg_context *context, const rg_vision_rotary_backward_args *args);
+
+typedef struct rg_vision_rotary_forward_args {
+  /* Inputs. */
+  const DLTensor *inv_freq; /* [Q] float32, or float64 with float64 tables: the inverse frequencies */
+  const DLTensor *pos_ids;  /* [P, 2] int64: row and column of each patch, any values; used in the dtype of inv_freq */
+  /* Outputs. */
+  const DLTensor *emb; /* [P, D] dtype of inv_freq: the angles, which the backward pass is given */
+  const DLTensor *cos; /* [P, D] float32, bfloat16, float16 or float64 */
+  const DLTensor *sin; /* [P, D] dtype of cos */
+} rg_vision_rotary_forward_args;
+
+/* Computes the wanted ones of emb, cos and sin. An angle is the product rounded to the dtype of emb, whether emb is
+ * wanted or not, so that the tables and the backward pass speak of the same angle; cos and sin of it are accurate for
+ * every finite angle, however large, and rounded once.
+ *
+ * RG_ERR_NULL       context, args, an input, a tensor's shape or its data is NULL, or no output is wanted
+ * RG_ERR_ALIAS      an output overlaps itself, an input or another output
+ * and RG_ERR_RANK, _SHAPE, _DTYPE, _STRIDE, _OVERFLOW and _DEVICE as for the backward pass. */
+RG_API rg_status rg_vision_rotary_forward(rg_context *context, const rg_vision_rotary_forward_args *args);
 
 #ifdef __cplusplus
 }

@@ -39,11 +39,13 @@ static void set(rg_reference_output *out, int64_t at, double value, double magni
 
 void rg_vision_rotary_forward_reference(const rg_problem *p, rg_reference_output *out) {
   const int64_t P = p->dim[DIM_P], D = p->dim[DIM_D], Q = D / QUARTERS;
+  const rg_dtype dtype = p->tensor[FORWARD_INV_FREQ].dtype;
   out[FORWARD_EMB].terms = out[FORWARD_COS].terms = out[FORWARD_SIN].terms = 1;
   for (int64_t patch = 0; patch < P; ++patch) {
     for (int64_t d = 0; d < D; ++d) {
       const double inv_freq = rg_ref_read(&p->tensor[FORWARD_INV_FREQ], d % Q, 0, 0, 0);
-      const double angle = position(&p->tensor[FORWARD_POS_IDS], patch, d / Q) * inv_freq;
+      const double weight = rg_dtype_round(dtype, position(&p->tensor[FORWARD_POS_IDS], patch, d / Q));
+      const double angle = rg_dtype_round(dtype, weight * inv_freq);
       const int64_t at = patch * D + d;
       set(&out[FORWARD_EMB], at, angle, fabs(angle));
       set(&out[FORWARD_COS], at, cos(angle), 1.0);

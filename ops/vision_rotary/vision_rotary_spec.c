@@ -42,6 +42,7 @@ static void backward_cost(const rg_problem *p, rg_cost *cost) {
 
 const rg_operator rg_vision_rotary_backward_contract = {
     .name = "vision_rotary",
+    .function = "rg_vision_rotary_backward",
     .direction = RG_BACKWARD,
     .title = "Vision rotary embedding, gradient of the inverse frequencies",
     .formula =
@@ -87,7 +88,8 @@ static void forward_cost(const rg_problem *p, rg_cost *cost) {
 }
 
 const rg_operator rg_vision_rotary_forward_contract = {
-    .name = "vision_rotary",
+    .name = "vision_rotary_forward",
+    .function = "rg_vision_rotary_forward",
     .direction = RG_FORWARD,
     .title = "Vision rotary embedding",
     .formula = "emb[p,a*Q+j] = emb[p,D/2+a*Q+j] = pos_ids[p,a] * inv_freq[j]; cos = cos(emb), sin = sin(emb)",

@@ -1,4 +1,4 @@
-/* What the files of this folder share: the order of the tensors and dims, and the forward pass's arguments. */
+/* What the files of this folder share: the order of the tensors and dims. */
 #ifndef ROPEGRAD_OPS_VISION_ROTARY_SPEC_H
 #define ROPEGRAD_OPS_VISION_ROTARY_SPEC_H
 
@@ -14,15 +14,8 @@ enum { QUARTERS = 4, POSITION_AXES = 2 };
 /* Backward. */
 enum { GRAD_COS, GRAD_SIN, EMB, POS_IDS, INV_FREQ, GRAD_INV_FREQ, NUM_BACKWARD_TENSORS };
 
-/* Forward: inv_freq [Q] and pos_ids [P, 2] to emb, cos and sin, [P, D] each; emb is what the backward pass is given. */
+/* Forward. */
 enum { FORWARD_INV_FREQ, FORWARD_POS_IDS, FORWARD_EMB, FORWARD_COS, FORWARD_SIN, NUM_FORWARD_TENSORS };
-typedef struct rg_vision_rotary_forward_args {
-  const DLTensor *inv_freq;
-  const DLTensor *pos_ids;
-  const DLTensor *emb;
-  const DLTensor *cos;
-  const DLTensor *sin;
-} rg_vision_rotary_forward_args;
 
 void rg_vision_rotary_backward_reference(const rg_problem *problem, rg_reference_output *out);
 void rg_vision_rotary_forward_reference(const rg_problem *problem, rg_reference_output *out);

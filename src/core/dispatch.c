@@ -11,28 +11,25 @@ static bool is_float64(const rg_problem *problem) {
   return false;
 }
 
-static rg_status run_on_cuda(rg_context *context, rg_op_id id, const rg_variant *variant, const rg_problem *problem) {
-  const rg_operator *op = problem->op;
-  const rg_cuda_operator *code = op->direction == RG_BACKWARD ? rg_registry_cuda_operators()[id] : NULL;
-  if (code == NULL) {
-    return rg_fail(&context->error, RG_ERR_NOT_BUILT, "%s has no %s kernels for CUDA", op->name, rg_direction_name(op));
-  }
-  const rg_cuda_call call = {.cuda = context->cuda, .op = id, .general = variant->general, .error = &context->error};
+static rg_status run_on_cuda(rg_context *context, int op, const rg_variant *variant, const rg_problem *problem) {
+  const rg_cuda_operator *code = rg_registry_cuda_operators()[op];
+  if (code == NULL) return rg_fail(&context->error, RG_ERR_NOT_BUILT, "BRANCH ONLY");
+  const rg_cuda_call call = {.cuda = context->cuda, .op = op, .general = variant->general, .error = &context->error};
   return code->run(problem, &call);
 }
 
 rg_status rg_dispatch(rg_context *context, const rg_operator *op, const rg_variant *variant, const void *args) {
   rg_error *error = &context->error;
   error->text[0] = '\0';
-  const int id = rg_registry_id(op);
-  if (id < 0) return rg_fail(error, RG_ERR_INTERNAL, "%s is not an operator of this library", op->name);
+  const int index = rg_registry_index(op);
+  if (index < 0) return rg_fail(error, RG_ERR_INTERNAL, "%s is not an operator of this library", op->name);
   rg_problem problem;
   const rg_status status = rg_resolve(op, args, context->device, &problem, error);
   if (status != RG_OK) return status;
-  if (context->cuda != NULL) return run_on_cuda(context, (rg_op_id)id, variant, &problem);
+  if (context->cuda != NULL) return run_on_cuda(context, index, variant, &problem);
   if (variant->is_reference) return rg_run_reference(&problem, &context->allocator, error);
   const rg_cpu_level level = is_float64(&problem) ? RG_CPU_FLOAT64 : variant->level;
-  const rg_cpu_kernel kernel = rg_registry_cpu_kernel((rg_op_id)id, op->direction, level);
+  const rg_cpu_kernel kernel = rg_registry_cpu_kernel(index, level);
   if (kernel == NULL) return rg_fail(error, RG_ERR_NOT_BUILT, "%s has no kernel for %s", op->name, variant->name);
   kernel(&problem, &context->cpu);
   return RG_OK;

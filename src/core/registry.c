@@ -2,20 +2,26 @@
 
 #include <string.h>
 
+/* Operators are numbered as these tables have them: ops.def is read once for each direction. */
 #define RG_OP(name)                                       \
   extern const rg_operator rg_##name##_backward_contract; \
   extern const rg_operator rg_##name##_forward_contract;
 #include "ropegrad/ops.def"
 #undef RG_OP
 
-static const rg_operator *const operators[RG_NUM_OPS][RG_NUM_DIRECTIONS] = {
-#define RG_OP(name) {&rg_##name##_backward_contract, &rg_##name##_forward_contract},
+static const rg_operator *const operators[RG_NUM_OPERATORS] = {
+#define RG_OP(name) &rg_##name##_backward_contract,
+#include "ropegrad/ops.def"
+#undef RG_OP
+#define RG_OP(name) &rg_##name##_forward_contract,
 #include "ropegrad/ops.def"
 #undef RG_OP
 };
 
 #if RG_HAVE_CUDA
-#define RG_OP(name) extern const rg_cuda_operator rg_##name##_backward_cuda;
+#define RG_OP(name)                                        \
+  extern const rg_cuda_operator rg_##name##_backward_cuda; \
+  extern const rg_cuda_operator rg_##name##_forward_cuda;
 #include "ropegrad/ops.def"
 #undef RG_OP
 #endif
@@ -43,27 +49,66 @@ static const rg_operator *const operators[RG_NUM_OPS][RG_NUM_DIRECTIONS] = {
 #define ENTRY_NEON(name)
 #endif
 
-#define RG_OP(name)                                    \
-  RG_DECLARE_CPU_KERNEL(rg_##name##_backward, scalar); \
-  DECLARE_AVX2(rg_##name##_backward)                   \
-  DECLARE_AVX512(rg_##name##_backward)                 \
-  DECLARE_NEON(rg_##name##_backward)                   \
-  RG_DECLARE_CPU_KERNEL(rg_##name##_backward, float64);
+/* BRANCH ONLY: forward kernels that are not written yet are NULL. */
+#pragma weak rg_rotary_embedding_forward_cpu_scalar
+#pragma weak rg_rotary_embedding_forward_cpu_avx2
+#pragma weak rg_rotary_embedding_forward_cpu_avx512
+#pragma weak rg_rotary_embedding_forward_cpu_neon
+#pragma weak rg_rotary_embedding_forward_cpu_float64
+#pragma weak rg_rope_2d_forward_cpu_scalar
+#pragma weak rg_rope_2d_forward_cpu_avx2
+#pragma weak rg_rope_2d_forward_cpu_avx512
+#pragma weak rg_rope_2d_forward_cpu_neon
+#pragma weak rg_rope_2d_forward_cpu_float64
+#pragma weak rg_vision_rotary_forward_cpu_scalar
+#pragma weak rg_vision_rotary_forward_cpu_avx2
+#pragma weak rg_vision_rotary_forward_cpu_avx512
+#pragma weak rg_vision_rotary_forward_cpu_neon
+#pragma weak rg_vision_rotary_forward_cpu_float64
+#pragma weak rg_rope_apply_forward_cpu_scalar
+#pragma weak rg_rope_apply_forward_cpu_avx2
+#pragma weak rg_rope_apply_forward_cpu_avx512
+#pragma weak rg_rope_apply_forward_cpu_neon
+#pragma weak rg_rope_apply_forward_cpu_float64
+#pragma weak rg_kv_cache_update_forward_cpu_scalar
+#pragma weak rg_kv_cache_update_forward_cpu_avx2
+#pragma weak rg_kv_cache_update_forward_cpu_avx512
+#pragma weak rg_kv_cache_update_forward_cpu_neon
+#pragma weak rg_kv_cache_update_forward_cpu_float64
+#pragma weak rg_rotary_embedding_forward_cuda
+#pragma weak rg_rope_2d_forward_cuda
+#pragma weak rg_vision_rotary_forward_cuda
+#pragma weak rg_rope_apply_forward_cuda
+#pragma weak rg_kv_cache_update_forward_cuda
+#define DECLARE_LEVELS(name)           \
+  RG_DECLARE_CPU_KERNEL(name, scalar); \
+  DECLARE_AVX2(name)                   \
+  DECLARE_AVX512(name)                 \
+  DECLARE_NEON(name)                   \
+  RG_DECLARE_CPU_KERNEL(name, float64);
+#define ENTRIES(name)                   \
+  {[RG_CPU_SCALAR] = name##_cpu_scalar, \
+   ENTRY_AVX2(name) ENTRY_AVX512(name) ENTRY_NEON(name)[RG_CPU_FLOAT64] = name##_cpu_float64},
+
+#define RG_OP(name) DECLARE_LEVELS(rg_##name##_backward) DECLARE_LEVELS(rg_##name##_forward)
 #include "ropegrad/ops.def"
 #undef RG_OP
 
-static const rg_cpu_kernel backward_kernels[RG_NUM_OPS][RG_NUM_CPU_LEVELS] = {
-#define RG_OP(name)                                                    \
-  {[RG_CPU_SCALAR] = rg_##name##_backward_cpu_scalar,                  \
-   ENTRY_AVX2(rg_##name##_backward) ENTRY_AVX512(rg_##name##_backward) \
-       ENTRY_NEON(rg_##name##_backward)[RG_CPU_FLOAT64] = rg_##name##_backward_cpu_float64},
+static const rg_cpu_kernel cpu_kernels[RG_NUM_OPERATORS][RG_NUM_CPU_LEVELS] = {
+#define RG_OP(name) ENTRIES(rg_##name##_backward)
+#include "ropegrad/ops.def"
+#undef RG_OP
+#define RG_OP(name) ENTRIES(rg_##name##_forward)
 #include "ropegrad/ops.def"
 #undef RG_OP
 };
 
-static const rg_cuda_operator *const cuda_operators[RG_NUM_OPS] = {
+static const rg_cuda_operator *const cuda_operators[RG_NUM_OPERATORS] = {
 #if RG_HAVE_CUDA
 #define RG_OP(name) &rg_##name##_backward_cuda,
+#include "ropegrad/ops.def"
+#undef RG_OP
+#define RG_OP(name) &rg_##name##_forward_cuda,
 #include "ropegrad/ops.def"
 #undef RG_OP
 #else
@@ -71,28 +116,32 @@ static const rg_cuda_operator *const cuda_operators[RG_NUM_OPS] = {
 #endif
 };
 
-const rg_operator *rg_dev_operator(rg_op_id id, rg_direction direction) { return operators[id][direction]; }
+const rg_operator *rg_dev_operator(rg_op_id id, rg_direction direction) {
+  return operators[(direction == RG_FORWARD ? RG_NUM_OPS : 0) + (int)id];
+}
+
+const rg_operator *rg_dev_operator_at(int index) { return operators[index]; }
 
 int rg_dev_find_operator(const char *name) {
-  for (int id = 0; id < RG_NUM_OPS; ++id) {
-    if (strcmp(name, operators[id][RG_BACKWARD]->name) == 0) return id;
+  for (int index = 0; index < RG_NUM_OPERATORS; ++index) {
+    if (strcmp(name, operators[index]->name) == 0) return index;
   }
   return -1;
 }
 
-int rg_registry_id(const rg_operator *op) {
-  const int id = rg_dev_find_operator(op->name);
-  return id >= 0 && operators[id][op->direction] == op ? id : -1;
+int rg_registry_index(const rg_operator *op) {
+  for (int index = 0; index < RG_NUM_OPERATORS; ++index) {
+    if (operators[index] == op) return index;
+  }
+  return -1;
 }
 
-rg_cpu_kernel rg_registry_cpu_kernel(rg_op_id id, rg_direction direction, rg_cpu_level level) {
-  return direction == RG_BACKWARD ? backward_kernels[id][level] : NULL;
-}
+rg_cpu_kernel rg_registry_cpu_kernel(int index, rg_cpu_level level) { return cpu_kernels[index][level]; }
 
 const rg_cuda_operator *const *rg_registry_cuda_operators(void) { return cuda_operators; }
 
-void rg_dev_cuda_image(rg_op_id id, const void **image, size_t *bytes) {
-  const rg_cuda_operator *op = cuda_operators[id];
+void rg_dev_cuda_image(int index, const void **image, size_t *bytes) {
+  const rg_cuda_operator *op = cuda_operators[index];
   *image = op != NULL ? op->image : NULL;
   *bytes = op != NULL ? (size_t)(op->image_end - op->image) : 0;
 }

@@ -5,13 +5,13 @@
 #include "src/cuda/backend.h"
 #include "src/spec/operator.h"
 
-/* The operator's rg_op_id, for the very objects that rg_dev_operator hands out; -1 for any other. */
-int rg_registry_id(const rg_operator *op);
+/* The operator's number, for the very objects that rg_dev_operator_at hands out; -1 for any other. */
+int rg_registry_index(const rg_operator *op);
 
-/* The kernel at `level`; NULL where there is none. */
-rg_cpu_kernel rg_registry_cpu_kernel(rg_op_id id, rg_direction direction, rg_cpu_level level);
+/* The kernel of operator number `index` at `level`; NULL where there is none. */
+rg_cpu_kernel rg_registry_cpu_kernel(int index, rg_cpu_level level);
 
-/* The device code of each operator's backward pass, by rg_op_id; NULL where this build has none. */
+/* The device code of each operator, by number; NULL where this build has none. */
 const rg_cuda_operator *const *rg_registry_cuda_operators(void);
 
 #endif

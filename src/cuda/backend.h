@@ -10,7 +10,8 @@ typedef struct rg_cuda_context rg_cuda_context;
 
 typedef struct rg_cuda_call rg_cuda_call;
 
-/* An operator's device code, defined by ops/<op>/<op>_cuda.c as rg_<op>_backward_cuda. */
+/* An operator's device code, defined by ops/<op>/<op>_cuda.c as rg_<op>_backward_cuda and by
+ * <op>_forward_cuda.c as rg_<op>_forward_cuda. */
 typedef struct rg_cuda_operator {
   const unsigned char *image; /* a fat binary */
   const unsigned char *image_end;
@@ -23,7 +24,7 @@ typedef struct rg_cuda_operator {
 /* A call in progress. */
 struct rg_cuda_call {
   rg_cuda_context *cuda;
-  rg_op_id op;
+  int op;       /* its number */
   bool general; /* take the general kernel, whatever the layout */
   rg_error *error;
 };

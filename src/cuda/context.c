@@ -77,9 +77,9 @@ static rg_status fill(rg_cuda_context *cuda, int index, const rg_cuda_operator *
   }
   result = driver->cuCtxPushCurrent(cuda->primary);
   if (result != CUDA_SUCCESS) return rg_cuda_fail(driver, result, "cuCtxPushCurrent", error);
-  for (int op = 0; op < RG_NUM_OPS && status == RG_OK; ++op) {
+  for (int op = 0; op < RG_NUM_OPERATORS && status == RG_OK; ++op) {
     if (operators[op] == NULL) continue;
-    status = rg_cuda_load_kernels(driver, (rg_op_id)op, operators[op], &cuda->device, cuda->kernel[op], error);
+    status = rg_cuda_load_kernels(driver, op, operators[op], &cuda->device, cuda->kernel[op], error);
   }
   if (status == RG_OK) status = make_memory(cuda, error);
   CUcontext popped;

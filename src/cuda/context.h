@@ -17,7 +17,7 @@ struct rg_cuda_context {
   CUstream stream;    /* the caller's; NULL: the default stream */
   CUdeviceptr memory; /* the workspace, then the error word */
   rg_cuda_device device;
-  CUfunction kernel[RG_NUM_OPS][RG_MAX_CUDA_KERNELS];
+  CUfunction kernel[RG_NUM_OPERATORS][RG_MAX_CUDA_KERNELS];
 };
 
 /* Writes "what: the driver's words (its name)". */

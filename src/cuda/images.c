@@ -7,17 +7,17 @@
 /* The driver keeps an image for all devices and contexts of the process, so it is handed over once: written under the
  * lock, never changed, never unloaded (other contexts may be using it). */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static CUlibrary libraries[RG_NUM_OPS];
+static CUlibrary libraries[RG_NUM_OPERATORS];
 
-static CUresult library_of(const rg_cuda_driver *driver, rg_op_id id, const rg_cuda_operator *op, CUlibrary *library) {
+static CUresult library_of(const rg_cuda_driver *driver, int index, const rg_cuda_operator *op, CUlibrary *library) {
   CUresult result = CUDA_SUCCESS;
   pthread_mutex_lock(&lock);
-  if (libraries[id] == NULL) {
+  if (libraries[index] == NULL) {
     CUlibrary loaded = NULL;
     result = driver->cuLibraryLoadData(&loaded, op->image, NULL, NULL, 0, NULL, NULL, 0);
-    if (result == CUDA_SUCCESS) libraries[id] = loaded;
+    if (result == CUDA_SUCCESS) libraries[index] = loaded;
   }
-  *library = libraries[id];
+  *library = libraries[index];
   pthread_mutex_unlock(&lock);
   return result;
 }
@@ -46,10 +46,10 @@ static rg_status fail(const rg_cuda_driver *driver, CUresult result, const char 
   return rg_cuda_fail(driver, result, what, error);
 }
 
-rg_status rg_cuda_load_kernels(const rg_cuda_driver *driver, rg_op_id id, const rg_cuda_operator *op,
+rg_status rg_cuda_load_kernels(const rg_cuda_driver *driver, int index, const rg_cuda_operator *op,
                                const rg_cuda_device *device, CUfunction *kernel, rg_error *error) {
   CUlibrary library = NULL;
-  CUresult result = library_of(driver, id, op, &library);
+  CUresult result = library_of(driver, index, op, &library);
   if (result != CUDA_SUCCESS) return fail(driver, result, "loading the kernels", error);
   for (int k = 0; op->kernels[k] != NULL; ++k) {
     if (k == RG_MAX_CUDA_KERNELS) return rg_fail(error, RG_ERR_INTERNAL, "an operator has too many kernels");

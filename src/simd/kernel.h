@@ -5,7 +5,7 @@
 #include "src/simd/level.h"
 #include "src/spec/operator.h"
 
-/* Heads the definition of rg_<op>_backward_cpu_<level>, given rg_<op>_backward. */
+/* Heads the definition of rg_<op>_<direction>_cpu_<level>, given rg_<op>_<direction>. */
 #define RG_CPU_KERNEL(name)                                                                   \
   void RG_AT_LEVEL(name##_cpu)(const rg_problem *problem, const rg_cpu_resources *resources); \
   void RG_AT_LEVEL(name##_cpu)(const rg_problem *problem, const rg_cpu_resources *resources)

@@ -16,7 +16,8 @@ enum { RG_WORKSPACE_BYTES = 256 * 1024 };
 /* A kernel gets a problem that rg_resolve accepted and whose values were checked: it cannot fail. */
 typedef void (*rg_cpu_kernel)(const rg_problem *problem, const rg_cpu_resources *resources);
 
-/* The levels that a body ops/<op>/<op>_cpu.c is compiled for. `float64` serves float64 tensors at every level. */
+/* The levels that the bodies ops/<op>/<op>_cpu.c and <op>_forward_cpu.c are compiled for. `float64` serves float64
+ * tensors at every level. */
 typedef enum rg_cpu_level {
   RG_CPU_SCALAR,
   RG_CPU_AVX2,
@@ -26,7 +27,7 @@ typedef enum rg_cpu_level {
   RG_NUM_CPU_LEVELS
 } rg_cpu_level;
 
-/* rg_<op>_backward_cpu_<level>: RG_DECLARE_CPU_KERNEL(rg_<op>_backward, <level>); */
+/* rg_<op>_<direction>_cpu_<level>: RG_DECLARE_CPU_KERNEL(rg_<op>_<direction>, <level>); */
 #define RG_DECLARE_CPU_KERNEL(name, level) \
   void name##_cpu_##level(const rg_problem *problem, const rg_cpu_resources *resources)
 
@@ -37,11 +38,6 @@ typedef enum rg_cpu_level {
   { dim, divisor }
 #define RG_AXIS_SIZE(size) \
   { RG_AXIS_FIXED, size }
-
-/* As the public functions spell it. */
-static inline const char *rg_direction_name(const rg_operator *op) {
-  return op->direction == RG_BACKWARD ? "backward" : "forward";
-}
 
 static inline bool rg_given(const rg_problem *problem, int tensor) {
   return problem->tensor[tensor].dtype != RG_DTYPE_NONE;

@@ -10,7 +10,7 @@ static const int64_t MAX_ELEMENTS = INT64_MAX / 64;
 
 /* Every message begins with the call and the tensor. */
 #define FAIL(status, tensor_name, format, ...) \
-  rg_fail(error, status, "rg_%s_%s: %s: " format, op->name, rg_direction_name(op), tensor_name, __VA_ARGS__)
+  rg_fail(error, status, "%s: %s: " format, op->function, tensor_name, __VA_ARGS__)
 
 static rg_status read_descriptor(const rg_operator *op, int index, const DLTensor *given, DLDevice device,
                                  rg_tensor *tensor, rg_error *error) {
@@ -90,8 +90,7 @@ static rg_status read_descriptors(const rg_operator *op, const void *args, DLDev
     if (op->tensors[t].role == RG_OUTPUT) *wanted |= RG_BIT(t);
   }
   if (*wanted == 0) {
-    return rg_fail(error, RG_ERR_NULL, "rg_%s_%s: every output is NULL, so there is nothing to compute", op->name,
-                   rg_direction_name(op));
+    return rg_fail(error, RG_ERR_NULL, "%s: every output is NULL, so there is nothing to compute", op->function);
   }
   for (int t = 0; t < op->num_tensors; ++t) {
     const uint32_t users = op->tensors[t].needed_for & *wanted;
@@ -128,6 +127,9 @@ static rg_status check_dtypes(const rg_operator *op, const rg_problem *problem, 
         break;
       case RG_DTYPES_INDEX:
         if (!integer) expected = "int64 or int32";
+        break;
+      case RG_DTYPES_POSITION:
+        if (!integer && dtype != RG_F32 && dtype != RG_F64) expected = "int64, int32, float32 or float64";
         break;
       case RG_DTYPES_TABLE:
         if (dtype == RG_F32) break;

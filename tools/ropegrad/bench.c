@@ -132,7 +132,7 @@ static void print_row(const rgh_run *run, const rgt_column *columns, const rgh_r
 
 static void print_summary(const rgh_run *run) {
   const int digits = digits_of(run);
-  rgh_summary summary[2 * RG_NUM_OPS];
+  rgh_summary summary[2 * RG_NUM_OPERATORS];
   const int groups = rgh_summarise(run, summary);
   if (groups == 0) return;
   printf("\nGeometric means; the ratio is the mean of the ratios, the worst case stands beside it\n");

@@ -7,7 +7,7 @@
 #include "harness/suite_folders.h"
 #include "tools/ropegrad/tool.h"
 
-enum { LINE_WIDTH = 100, FORMULA_INDENT = 20 };
+enum { LINE_WIDTH = 100, FORMULA_INDENT = 27 };
 
 static const char help[] =
     "ropegrad list [--json FILE]: what there is, and what this machine can run\n"
@@ -46,9 +46,9 @@ static void print_wrapped(const char *text, int indent) {
 
 static void list_operators(json_t *list) {
   puts("Operators (--op)");
-  for (int id = 0; id < RG_NUM_OPS; id++) {
-    const rg_operator *op = rg_dev_operator((rg_op_id)id, RG_BACKWARD);
-    printf("  %-17s %s%s\n", op->name, op->title, op->in_place_param >= 0 ? "; can work in place" : "");
+  for (int index = 0; index < RG_NUM_OPERATORS; index++) {
+    const rg_operator *op = rg_dev_operator_at(index);
+    printf("  %-24s %s%s\n", op->name, op->title, op->in_place_param >= 0 ? "; can work in place" : "");
     print_wrapped(op->formula, FORMULA_INDENT);
     json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "op", op->name, "title", op->title, "formula",
                                           op->formula, "in_place", op->in_place_param >= 0));

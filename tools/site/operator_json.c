@@ -32,6 +32,8 @@ static const char *dtypes_text(rg_dtype_rule rule) {
       return "int64";
     case RG_DTYPES_INDEX:
       return "int64, int32";
+    case RG_DTYPES_POSITION:
+      return "int64, int32, float32, float64";
   }
   return "";
 }

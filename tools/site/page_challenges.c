@@ -36,8 +36,8 @@ static void add_cell(const rgs_site *site, const rg_operator *op, bool in_place,
 static json_t *row_json(const rgs_site *site, const json_t *target) {
   json_t *cells = json_array();
   int missing = 0;
-  for (int id = 0; id < RG_NUM_OPS; id++) {
-    const rg_operator *op = rg_dev_operator((rg_op_id)id, RG_BACKWARD);
+  for (int index = 0; index < RG_NUM_OPERATORS; index++) {
+    const rg_operator *op = rg_dev_operator_at(index);
     add_cell(site, op, false, target, cells, &missing);
     if (op->in_place_param >= 0) add_cell(site, op, true, target, cells, &missing);
   }
@@ -47,8 +47,8 @@ static json_t *row_json(const rgs_site *site, const json_t *target) {
 
 static json_t *columns_json(void) {
   json_t *list = json_array();
-  for (int id = 0; id < RG_NUM_OPS; id++) {
-    const rg_operator *op = rg_dev_operator((rg_op_id)id, RG_BACKWARD);
+  for (int index = 0; index < RG_NUM_OPERATORS; index++) {
+    const rg_operator *op = rg_dev_operator_at(index);
     json_array_append_new(list, json_pack("{s:s, s:b}", "op", op->name, "in_place", 0));
     if (op->in_place_param >= 0) json_array_append_new(list, json_pack("{s:s, s:b}", "op", op->name, "in_place", 1));
   }

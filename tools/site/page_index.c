@@ -78,8 +78,8 @@ static json_t *hardware_json(const json_t *operators) {
 
 bool rgs_page_index(const rgs_site *site, rgh_message *why) {
   json_t *operators = json_array();
-  for (int id = 0; id < RG_NUM_OPS; id++) {
-    const rg_operator *op = rg_dev_operator((rg_op_id)id, RG_BACKWARD);
+  for (int index = 0; index < RG_NUM_OPERATORS; index++) {
+    const rg_operator *op = rg_dev_operator_at(index);
     json_array_append_new(
         operators, json_pack("{s:s, s:s, s:s, s:o, s:o}", "op", op->name, "title", op->title, "formula", op->formula,
                              "best", best_json(site, op), "reported", rgs_reported_best(site->index, op)));

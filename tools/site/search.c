@@ -87,8 +87,8 @@ static bool is_of_interest(const rgh_suite *suite) {
 
 bool rgs_search_write(const rgs_site *site, rgh_message *why) {
   json_t *items = json_array();
-  for (int id = 0; id < RG_NUM_OPS; id++) {
-    const rg_operator *op = rg_dev_operator((rg_op_id)id, RG_BACKWARD);
+  for (int index = 0; index < RG_NUM_OPERATORS; index++) {
+    const rg_operator *op = rg_dev_operator_at(index);
     char address[128];
     snprintf(address, sizeof address, "operators/%s.html", op->name);
     add_item(items, "operator", op->name, rgs_text(op->title), rgs_text(op->title), address);

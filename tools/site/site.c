@@ -9,8 +9,8 @@
 static const char LIST[] = "ropegrad-site.txt";
 
 static bool write_operators(const rgs_site *site, rgh_message *why) {
-  for (int id = 0; id < RG_NUM_OPS; id++) {
-    if (!rgs_page_operator(site, rg_dev_operator((rg_op_id)id, RG_BACKWARD), why)) return false;
+  for (int index = 0; index < RG_NUM_OPERATORS; index++) {
+    if (!rgs_page_operator(site, rg_dev_operator_at(index), why)) return false;
   }
   return true;
 }
