@@ -31,6 +31,13 @@ struct rg_eager {
   static __device__ __forceinline__ double add(double sum, double a, double b) { return __dadd_rn(sum, product(a, b)); }
 };
 
+/* (x1*c1 - x2*s1, x2*c2 + x1*s2) */
+template <typename Rounding, typename Real>
+__device__ __forceinline__ rg_pair<Real> rg_rotate(rg_pair<Real> x, rg_pair<Real> cosine, rg_pair<Real> sine) {
+  return {Rounding::add(Rounding::product(x.first, cosine.first), -x.second, sine.first),
+          Rounding::add(Rounding::product(x.second, cosine.second), x.first, sine.second)};
+}
+
 /* (g1*c1 + g2*s2, g2*c2 - g1*s1) */
 template <typename Rounding, typename Real>
 __device__ __forceinline__ rg_pair<Real> rg_rotate_transpose(rg_pair<Real> g, rg_pair<Real> cosine,

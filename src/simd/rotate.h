@@ -33,6 +33,14 @@ RG_INLINE rg_vf rg_subtract_product(rg_dtype product, rg_vf sum, rg_vf a, rg_vf 
   return product == RG_DTYPE_NONE ? rg_vf_fnma(a, b, sum) : rg_vf_sub(sum, rg_product(product, a, b));
 }
 
+/* (x1*c1 - x2*s1, x2*c2 + x1*s2): the rotation itself. */
+RG_INLINE rg_pair rg_rotate(rg_dtype product, rg_pair x, rg_pair cosine, rg_pair sine) {
+  rg_vf first = rg_product(product, x.first, cosine.first);
+  rg_vf second = rg_product(product, x.second, cosine.second);
+  return (rg_pair){rg_subtract_product(product, first, x.second, sine.first),
+                   rg_add_product(product, second, x.first, sine.second)};
+}
+
 /* (g1*c1 + g2*s2, g2*c2 - g1*s1): the transpose of rg_rotate, which takes a gradient back through it. With s1 and s2
  * exchanged by the caller it is the pairing `same_half`, (g1*c1 + g2*s1, g2*c2 - g1*s2). */
 RG_INLINE rg_pair rg_rotate_transpose(rg_dtype product, rg_pair g, rg_pair cosine, rg_pair sine) {
@@ -40,12 +48,6 @@ RG_INLINE rg_pair rg_rotate_transpose(rg_dtype product, rg_pair g, rg_pair cosin
   rg_vf second = rg_product(product, g.second, cosine.second);
   return (rg_pair){rg_add_product(product, first, g.first, cosine.first),
                    rg_subtract_product(product, second, g.first, sine.first)};
-}
-
-/* (x1*c1 - x2*s1, x2*c2 + x1*s2): the rotation itself, as the transpose with the sines exchanged and turned in sign, so
- * that the two cannot drift apart. */
-RG_INLINE rg_pair rg_rotate(rg_dtype product, rg_pair x, rg_pair cosine, rg_pair sine) {
-  return rg_rotate_transpose(product, x, cosine, (rg_pair){rg_vf_neg(sine.second), rg_vf_neg(sine.first)});
 }
 
 /* grad_cos += (g1*x1, g2*x2): what the rotation of x sends back to its table of cosines. */

@@ -101,12 +101,15 @@ static void eager_rounding_rounds_each_product(void **state) {
     const rg_pair vg = to_vectors(g), vc = to_vectors(c), vs = to_vectors(s), vx = to_vectors(x);
     for (int d = 0; d < NUM_LEVEL_DTYPES; d++) {
       const rg_dtype dtype = level_dtypes[d];
-      rg_pair grad_x, grad_cos = vc, grad_sin = vs;
-      RG_WITH_DTYPE(dtype, T, grad_x = rg_rotate_transpose(T, vg, vc, vs); rg_add_grad_cos(T, vg, vx, &grad_cos);
-                    rg_add_grad_sin(T, vg, vx, &grad_sin));
+      rg_pair y, grad_x, grad_cos = vc, grad_sin = vs;
+      RG_WITH_DTYPE(dtype, T, y = rg_rotate(T, vx, vc, vs); grad_x = rg_rotate_transpose(T, vg, vc, vs);
+                    rg_add_grad_cos(T, vg, vx, &grad_cos); rg_add_grad_sin(T, vg, vx, &grad_sin));
       const lane_pair dx = from_vectors(grad_x), dc = from_vectors(grad_cos), ds = from_vectors(grad_sin);
+      const lane_pair rotated = from_vectors(y);
       for (int i = 0; i < W; i++) {
 #define PRODUCT(a, b) rounded_product(dtype, a[i], b[i])
+        assert_true(rotated.first[i] == PRODUCT(x.first, c.first) - PRODUCT(x.second, s.first));
+        assert_true(rotated.second[i] == PRODUCT(x.second, c.second) + PRODUCT(x.first, s.second));
         assert_true(dx.first[i] == PRODUCT(g.first, c.first) + PRODUCT(g.second, s.second));
         assert_true(dx.second[i] == PRODUCT(g.second, c.second) - PRODUCT(g.first, s.first));
         assert_true(dc.first[i] == c.first[i] + PRODUCT(g.first, x.first));
