@@ -32,7 +32,9 @@ static void null_is_answered_and_never_followed(void **state) {
   const rg_operator *op = rg_dev_operator((rg_op_id)0, RG_BACKWARD);
   assert_int_equal(rg_dev_run(NULL, op, NULL, NULL), RG_ERR_NULL);
   assert_int_equal(rg_dev_resolve(NULL, op, NULL, &problem), RG_ERR_NULL);
-#define RG_OP(name) assert_int_equal(rg_##name##_backward(NULL, NULL), RG_ERR_NULL);
+#define RG_OP(name)                                                \
+  assert_int_equal(rg_##name##_backward(NULL, NULL), RG_ERR_NULL); \
+  assert_int_equal(rg_##name##_forward(NULL, NULL), RG_ERR_NULL);
 #include "ropegrad/ops.def"
 #undef RG_OP
 }

@@ -88,9 +88,9 @@ static void offsets_past_two_to_the_31(void **state) {
   rg_context *context;
   assert_int_equal(rg_context_create(&context, TEST_CPU, NULL), RG_OK);
   bool mapped = true;
-  for (int id = 0; id < RG_NUM_OPS && mapped; ++id) {
+  for (int index = 0; index < RG_NUM_OPERATORS && mapped; ++index) {
     static char name[] = "large";
-    call c = {.op = rg_dev_operator((rg_op_id)id, RG_BACKWARD)};
+    call c = {.op = rg_dev_operator_at(index)};
     rgh_case_init(&c.item, c.op);
     c.item.name = name;
     choose_sizes(&c.item);

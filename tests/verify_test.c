@@ -86,7 +86,7 @@ static void plant(const rgh_case *item, const rgh_buffers *buffers, const rg_pro
 
 static void four_allowances_are_reported(void **state) {
   (void)state;
-  uint32_t planted[RG_NUM_OPS] = {0};
+  uint32_t planted[RG_NUM_OPERATORS] = {0};
   for (int i = 0; i < smoke.num_cases; ++i) {
     const rgh_case *item = &smoke.cases[i];
     const rg_operator *op = item->op;
@@ -117,10 +117,10 @@ static void four_allowances_are_reported(void **state) {
     }
     rgh_buffers_destroy(&buffers);
   }
-  for (int id = 0; id < RG_NUM_OPS; ++id) {
-    const rg_operator *op = rg_dev_operator((rg_op_id)id, RG_BACKWARD);
+  for (int index = 0; index < RG_NUM_OPERATORS; ++index) {
+    const rg_operator *op = rg_dev_operator_at(index);
     for (int t = 0; t < op->num_tensors; ++t) {
-      if (op->tensors[t].role != RG_OUTPUT || (planted[id] & RG_BIT(t)) != 0) continue;
+      if (op->tensors[t].role != RG_OUTPUT || (planted[index] & RG_BIT(t)) != 0) continue;
       fail_msg("the smoke suite has no case with elements in %s of %s", op->tensors[t].name, op->name);
     }
   }

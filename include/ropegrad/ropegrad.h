@@ -1,7 +1,7 @@
-/* ropegrad: gradients of rotary position embeddings (RoPE).
+/* ropegrad: rotary position embeddings (RoPE), forward and backward.
  *
  * This header holds what every operator shares: status codes, the context, and how tensors are passed. Each operator
- * has a header of its own, <ropegrad/NAME.h>, with its arguments, shapes, units and formula; <ropegrad/operators.h>
+ * has a header of its own, <ropegrad/NAME.h>, with the arguments, shapes, units and formulas of its two passes; <ropegrad/operators.h>
  * includes them all.
  *
  * Tensors. Every tensor is a DLPack `DLTensor` that the caller owns: ropegrad reads the descriptor during the call,

@@ -43,7 +43,7 @@ static void a_context_gives_back_what_it_took(void **state) {
   assert_int_equal(driver->pushed, 0);
   assert_string_equal(rg_dev_default_variant(first), "cuda.sm90.dense");
   const int loaded = driver->libraries_loaded;
-  assert_int_equal(loaded, RG_NUM_OPS);
+  assert_int_equal(loaded, RG_NUM_OPERATORS);
   assert_int_equal(rg_context_create(&second, CUDA_DEVICE(1), NULL), RG_OK);
   assert_int_equal(driver->libraries_loaded, loaded);
   assert_int_equal(rg_context_check(first), RG_OK);

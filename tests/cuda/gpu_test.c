@@ -24,7 +24,7 @@ typedef struct lane {
 } lane;
 
 /* Small cases of the general kernels, and the public sizes, which the tuned ones take. */
-static rgh_suite smoke, sizes;
+static rgh_suite smoke, sizes[RG_NUM_DIRECTIONS];
 static const rg_cuda_driver *driver;
 
 static void fetch_digests(lane *l, uint64_t hash[RG_MAX_TENSORS]) {
@@ -70,9 +70,11 @@ static void call(lane *l) {
   }
 }
 
+static const rgh_suite *sizes_of(int index) { return &sizes[rg_dev_operator_at(index)->direction]; }
+
 /* The operator's smallest case; in place it would not find its inputs again. */
-static const rgh_case *smallest_case(const rgh_suite *suite, rg_op_id id) {
-  const rg_operator *op = rg_dev_operator(id, RG_BACKWARD);
+static const rgh_case *smallest_case(const rgh_suite *suite, int index) {
+  const rg_operator *op = rg_dev_operator_at(index);
   const rgh_case *smallest = NULL;
   for (int i = 0; i < suite->num_cases; ++i) {
     const rgh_case *item = &suite->cases[i];
@@ -113,19 +115,20 @@ static void a_captured_call_replays(const rgh_case *item) {
 
 static void captured_calls_replay(void **state) {
   (void)state;
-  for (int id = 0; id < RG_NUM_OPS; ++id) {
-    a_captured_call_replays(smallest_case(&smoke, (rg_op_id)id));
-    a_captured_call_replays(smallest_case(&sizes, (rg_op_id)id));
+  for (int op = 0; op < RG_NUM_OPERATORS; ++op) {
+    a_captured_call_replays(smallest_case(&smoke, op));
+    a_captured_call_replays(smallest_case(sizes_of(op), op));
   }
 }
 
 /* All operators at once, each on two streams of its own, so that contexts share the GPU but nothing else. */
 static void streams_do_not_disturb_each_other(void **state) {
   (void)state;
-  enum { LANES = 2 * RG_NUM_OPS };
+  enum { LANES = 2 * RG_NUM_OPERATORS };
   lane l[LANES];
   for (int i = 0; i < LANES; ++i) {
-    open_lane(&l[i], smallest_case(&sizes, (rg_op_id)(i % RG_NUM_OPS)));
+    const int op = i % RG_NUM_OPERATORS;
+    open_lane(&l[i], smallest_case(sizes_of(op), op));
   }
   for (int run = 0; run < RUNS; ++run) {
     for (int i = 0; i < LANES; ++i) call(&l[i]);
@@ -139,7 +142,7 @@ static void streams_do_not_disturb_each_other(void **state) {
 static void the_current_context_does_not_matter(void **state) {
   (void)state;
   lane l;
-  open_lane(&l, smallest_case(&sizes, (rg_op_id)0));
+  open_lane(&l, smallest_case(sizes_of(0), 0));
   int devices = 0;
   CUcontext other = NULL, before, after, popped;
   CHECK(cuDeviceGetCount(&devices));
@@ -260,9 +263,9 @@ static void call_lane(void *argument) { call(argument); }
 /* Figures for people, printed: a limit on them would make the test a matter of luck on a busy machine. */
 static void a_call_costs_the_host_little(void **state) {
   (void)state;
-  lane l[RG_NUM_OPS];
-  for (int id = 0; id < RG_NUM_OPS; ++id) {
-    open_lane(&l[id], smallest_case(&sizes, (rg_op_id)id));
+  lane l[RG_NUM_OPERATORS];
+  for (int op = 0; op < RG_NUM_OPERATORS; ++op) {
+    open_lane(&l[op], smallest_case(sizes_of(op), op));
   }
   CUcontext popped;
   CUlibrary library;
@@ -285,10 +288,10 @@ static void a_call_costs_the_host_little(void **state) {
   CHECK(cuCtxPopCurrent(&popped));
   driver->cuLibraryUnload(library);
   print_message("the driver's own launch takes the host %.2f us; a call, that launch included:\n", launch_us);
-  for (int id = 0; id < RG_NUM_OPS; ++id) {
-    const double us = median_us(&l[id], call_lane, &l[id]);
-    print_message("  %-17s %.2f us, %.2f beside the launch\n", l[id].buffers.item->op->name, us, us - launch_us);
-    close_lane(&l[id]);
+  for (int op = 0; op < RG_NUM_OPERATORS; ++op) {
+    const double us = median_us(&l[op], call_lane, &l[op]);
+    print_message("  %-24s %.2f us, %.2f beside the launch\n", l[op].buffers.item->op->name, us, us - launch_us);
+    close_lane(&l[op]);
   }
 }
 
@@ -296,7 +299,8 @@ static int load(void **state) {
   (void)state;
   rgh_message why;
   if (rgh_suite_load(ROPEGRAD_SUITES "/smoke.json", &smoke, &why) &&
-      rgh_suite_load(ROPEGRAD_SUITES "/sol-execbench-rope.json", &sizes, &why)) {
+      rgh_suite_load(ROPEGRAD_SUITES "/sol-execbench-rope.json", &sizes[RG_BACKWARD], &why) &&
+      rgh_suite_load(ROPEGRAD_SUITES "/sol-execbench-rope-forward.json", &sizes[RG_FORWARD], &why)) {
     return 0;
   }
   fprintf(stderr, "%s\n", why.text);
@@ -306,7 +310,7 @@ static int load(void **state) {
 static int unload(void **state) {
   (void)state;
   rgh_suite_free(&smoke);
-  rgh_suite_free(&sizes);
+  for (int direction = 0; direction < RG_NUM_DIRECTIONS; ++direction) rgh_suite_free(&sizes[direction]);
   return 0;
 }
 
