@@ -1,8 +1,8 @@
 /* ropegrad: rotary position embeddings (RoPE), forward and backward.
  *
  * This header holds what every operator shares: status codes, the context, and how tensors are passed. Each operator
- * has a header of its own, <ropegrad/NAME.h>, with the arguments, shapes, units and formulas of its two passes; <ropegrad/operators.h>
- * includes them all.
+ * has a header of its own, <ropegrad/NAME.h>, with the arguments, shapes, units and formulas of its two passes;
+ * <ropegrad/operators.h> includes them all.
  *
  * Tensors. Every tensor is a DLPack `DLTensor` that the caller owns: ropegrad reads the descriptor during the call,
  * never writes it, and keeps no pointer after the call returns. Strides count elements, may be 0 or negative on inputs,
