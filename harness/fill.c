@@ -12,10 +12,11 @@ static const double MAX_EXACT = 0x1p53;
 #define ROPE_FILLS (FILL(ROPE_ANGLES) | FILL(ROPE_COS) | FILL(ROPE_SIN))
 #define SEQUENCES (FILL(ARANGE) | FILL(REVERSED) | FILL(SHUFFLED) | FILL(DUPLICATES) | FILL(NEGATIVES))
 
-static const uint32_t FLAT = FILL(NORMAL) | FILL(UNIFORM) | FILL(CONSTANT) | FILL(SPECIAL);
+#define FLAT (FILL(NORMAL) | FILL(UNIFORM) | FILL(CONSTANT) | FILL(SPECIAL))
+
 static const uint32_t FOR_INTEGERS = FILL(UNIFORM) | FILL(CONSTANT) | SEQUENCES | FILL(GRID);
-static const uint32_t FOR_FLOATS =
-    FILL(NORMAL) | FILL(UNIFORM) | FILL(CONSTANT) | FILL(SPECIAL) | FILL(INV_FREQ) | ROPE_FILLS | FILL(GRID_ANGLES);
+/* Sequences too: positions may be floating. */
+static const uint32_t FOR_FLOATS = FLAT | SEQUENCES | FILL(INV_FREQ) | ROPE_FILLS | FILL(GRID_ANGLES);
 
 static const char *const names[RGH_NUM_FILLS] = {
     [RGH_FILL_DEFAULT] = "default",         [RGH_FILL_NORMAL] = "normal",     [RGH_FILL_UNIFORM] = "uniform",

@@ -252,8 +252,8 @@ static void unfit_fills_are_refused(void **state) {
   item.fill[TOY_ROWS] = rgh_fill_default(RGH_FILL_NORMAL);
   refused(&item, "inputs.rows: \"normal\" cannot fill a tensor of dtype int64");
   toy_case(&item);
-  item.fill[TOY_G] = rgh_fill_default(RGH_FILL_SHUFFLED);
-  refused(&item, "inputs.g: \"shuffled\" cannot fill a tensor of dtype float32");
+  item.fill[TOY_G] = rgh_fill_default(RGH_FILL_GRID);
+  refused(&item, "inputs.g: \"grid\" cannot fill a tensor of dtype float32");
   toy_case(&item);
   item.fill[TOY_ROWS] = rgh_fill_default(RGH_FILL_GRID);
   refused(&item, "inputs.rows: \"grid\" cannot fill a tensor of this shape");
