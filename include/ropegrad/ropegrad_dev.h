@@ -192,6 +192,10 @@ int64_t rg_tensor_elements(const rg_tensor *tensor);
 /* Validates a call exactly as rg_<op>_<direction> does and hands back the resolved problem. */
 rg_status rg_dev_resolve(rg_context *context, const rg_operator *op, const void *args, rg_problem *problem);
 
+/* The sizes of a call whose outputs need not be given yet, in problem->dim: what they have to be made with. Ranks,
+ * dtypes, the device and the options are checked; the rest is left to the call. */
+rg_status rg_dev_bind(rg_context *context, const rg_operator *op, const void *args, rg_problem *problem);
+
 /* Runs a call with a named variant; NULL: the context's choice. */
 rg_status rg_dev_run(rg_context *context, const rg_operator *op, const char *variant, const void *args);
 

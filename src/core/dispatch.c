@@ -41,6 +41,12 @@ rg_status rg_dev_resolve(rg_context *context, const rg_operator *op, const void 
   return rg_resolve(op, args, context->device, problem, &context->error);
 }
 
+rg_status rg_dev_bind(rg_context *context, const rg_operator *op, const void *args, rg_problem *problem) {
+  if (context == NULL) return RG_ERR_NULL;
+  context->error.text[0] = '\0';
+  return rg_bind(op, args, context->device, problem, &context->error);
+}
+
 rg_status rg_dev_run(rg_context *context, const rg_operator *op, const char *variant, const void *args) {
   if (context == NULL) return RG_ERR_NULL;
   /* The context's own variant was found to run here when it was made; asking again would cost every call microseconds

@@ -89,11 +89,16 @@ static rg_status read_descriptors(const rg_operator *op, const void *args, DLDev
     if (status != RG_OK) return status;
     if (op->tensors[t].role == RG_OUTPUT) *wanted |= RG_BIT(t);
   }
-  if (*wanted == 0) {
+  return RG_OK;
+}
+
+/* Some output is wanted, and what the wanted ones need is there. */
+static rg_status check_given(const rg_operator *op, const rg_problem *problem, uint32_t wanted, rg_error *error) {
+  if (wanted == 0) {
     return rg_fail(error, RG_ERR_NULL, "%s: every output is NULL, so there is nothing to compute", op->function);
   }
   for (int t = 0; t < op->num_tensors; ++t) {
-    const uint32_t users = op->tensors[t].needed_for & *wanted;
+    const uint32_t users = op->tensors[t].needed_for & wanted;
     if (op->tensors[t].role == RG_OUTPUT || rg_given(problem, t) || users == 0) continue;
     return FAIL(RG_ERR_NULL, op->tensors[t].name, "it is NULL, but %s needs it",
                 op->tensors[__builtin_ctz(users)].name);
@@ -274,21 +279,42 @@ static rg_status check_overlap(const rg_operator *op, const rg_problem *problem,
   return RG_OK;
 }
 
-rg_status rg_resolve(const rg_operator *op, const void *args, DLDevice device, rg_problem *problem, rg_error *error) {
+/* Sizes, then options: what an option may be depends on the sizes, and some sizes on options. */
+static rg_status bind(const rg_operator *op, rg_problem *problem, int source[RG_MAX_DIMS], rg_error *error) {
+  rg_status status = bind_dims(op, problem, source, error);
+  if (status == RG_OK) status = check_enums(op, problem->args, error);
+  if (status == RG_OK && op->resolve) status = op->resolve(problem, error);
+  return status;
+}
+
+static rg_status begin(const rg_operator *op, const void *args, DLDevice device, rg_problem *problem, uint32_t *wanted,
+                       rg_error *error) {
   problem->op = op;
   problem->args = args;
   if (args == NULL) return FAIL(RG_ERR_NULL, "args", "%s", "it is NULL");
+  prefetch_descriptors(op, args);
+  return read_descriptors(op, args, device, problem, wanted, error);
+}
+
+rg_status rg_resolve(const rg_operator *op, const void *args, DLDevice device, rg_problem *problem, rg_error *error) {
   uint32_t wanted;
   int source[RG_MAX_DIMS];
-  prefetch_descriptors(op, args);
-  rg_status status = read_descriptors(op, args, device, problem, &wanted, error);
+  rg_status status = begin(op, args, device, problem, &wanted, error);
+  if (status == RG_OK) status = check_given(op, problem, wanted, error);
   if (status == RG_OK) status = check_dtypes(op, problem, error);
-  if (status == RG_OK) status = bind_dims(op, problem, source, error);
-  if (status == RG_OK) status = check_enums(op, args, error);
-  if (status == RG_OK && op->resolve) status = op->resolve(problem, error);
+  if (status == RG_OK) status = bind(op, problem, source, error);
   if (status == RG_OK) status = check_shapes(op, problem, source, error);
   if (status == RG_OK) status = check_addresses(op, problem, wanted, error);
   if (status == RG_OK) status = check_overlap(op, problem, wanted, error);
   if (status == RG_OK && op->check_values && device.device_type == kDLCPU) status = op->check_values(problem, error);
+  return status;
+}
+
+rg_status rg_bind(const rg_operator *op, const void *args, DLDevice device, rg_problem *problem, rg_error *error) {
+  uint32_t wanted;
+  int source[RG_MAX_DIMS];
+  rg_status status = begin(op, args, device, problem, &wanted, error);
+  if (status == RG_OK) status = check_dtypes(op, problem, error);
+  if (status == RG_OK) status = bind(op, problem, source, error);
   return status;
 }

@@ -1,0 +1,92 @@
+#include "python/core/core.h"
+
+/* (data_ptr, dtype, shape, strides or None). A rank that no operator has is handed on as it is, with the first sizes
+ * alone: the library looks at nothing else of such a tensor, and says what is wrong. */
+static bool read_sizes(PyObject *sizes, const char *tensor, const char *what, Py_ssize_t expected, int64_t *out,
+                       int *rank) {
+  const Py_ssize_t count = PyTuple_Check(sizes) ? PyTuple_Size(sizes) : -1;
+  if (count < 0 || count > INT_MAX || (expected >= 0 && count != expected)) {
+    PyErr_Format(PyExc_TypeError, "%s: its %s must be a tuple with one int for each dimension", tensor, what);
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < count && i < RG_MAX_RANK; ++i) {
+    out[i] = PyLong_AsLongLong(PyTuple_GetItem(sizes, i));
+    if (out[i] == -1 && PyErr_Occurred()) return false;
+  }
+  *rank = (int)count;
+  return true;
+}
+
+static bool read_tensor(PyObject *given, int t, DLDevice device, core_call *call) {
+  const char *name = call->op->tensors[t].name;
+  if (!PyTuple_Check(given) || PyTuple_Size(given) != 4) {
+    PyErr_Format(PyExc_TypeError, "%s: expected None or (data_ptr, dtype, shape, strides)", name);
+    return false;
+  }
+  DLTensor *tensor = &call->tensor[t];
+  *tensor = (DLTensor){.device = device, .shape = call->shape[t]};
+  tensor->data = PyLong_AsVoidPtr(PyTuple_GetItem(given, 0));
+  if (tensor->data == NULL && PyErr_Occurred()) return false;
+  const long dtype = PyLong_AsLong(PyTuple_GetItem(given, 1));
+  if (dtype == -1 && PyErr_Occurred()) return false;
+  if (dtype <= RG_DTYPE_NONE || dtype >= RG_NUM_DTYPES) {
+    PyErr_Format(PyExc_ValueError, "%s: %ld is no dtype of ropegrad._core.DTYPES", name, dtype);
+    return false;
+  }
+  tensor->dtype = rg_dtype_to_dlpack((rg_dtype)dtype);
+  if (!read_sizes(PyTuple_GetItem(given, 2), name, "shape", -1, tensor->shape, &tensor->ndim)) return false;
+  PyObject *strides = PyTuple_GetItem(given, 3);
+  if (strides != Py_None) {
+    tensor->strides = call->stride[t];
+    if (!read_sizes(strides, name, "strides", tensor->ndim, tensor->strides, &tensor->ndim)) return false;
+  }
+  rg_dev_set_tensor(call->op, &call->args, t, tensor);
+  return true;
+}
+
+static bool read_param(PyObject *given, const rg_param_spec *param, core_call *call) {
+  char *place = (char *)&call->args + param->offset;
+  switch (param->kind) {
+    case RG_PARAM_DOUBLE:
+      *(double *)place = PyFloat_AsDouble(given);
+      break;
+    case RG_PARAM_INT64:
+      *(int64_t *)place = PyLong_AsLongLong(given);
+      break;
+    case RG_PARAM_BOOL:
+      *(bool *)place = PyObject_IsTrue(given) > 0;
+      break;
+    case RG_PARAM_ENUM: {
+      const long value = PyLong_AsLong(given);
+      /* What no enum holds is out of range, and stays so. */
+      *(int *)place = value < INT_MIN || value > INT_MAX ? -1 : (int)value;
+      break;
+    }
+  }
+  return !PyErr_Occurred();
+}
+
+bool core_read_call(PyObject *arguments, DLDevice device, core_call *call) {
+  int index;
+  PyObject *tensors, *params;
+  if (!PyArg_ParseTuple(arguments, "iO!O!", &index, &PyTuple_Type, &tensors, &PyTuple_Type, &params)) return false;
+  if (index < 0 || index >= RG_NUM_OPERATORS) {
+    PyErr_Format(PyExc_IndexError, "op_index: expected 0 to %d, got %d", RG_NUM_OPERATORS - 1, index);
+    return false;
+  }
+  const rg_operator *op = call->op = rg_dev_operator_at(index);
+  if (PyTuple_Size(tensors) != op->num_tensors || PyTuple_Size(params) != op->num_params) {
+    PyErr_Format(PyExc_TypeError, "%s: expected %d tensors and %d params, got %zd and %zd", op->function,
+                 (int)op->num_tensors, (int)op->num_params, PyTuple_Size(tensors), PyTuple_Size(params));
+    return false;
+  }
+  call->args = (core_args){0};
+  for (int t = 0; t < op->num_tensors; ++t) {
+    PyObject *given = PyTuple_GetItem(tensors, t);
+    if (given != Py_None && !read_tensor(given, t, device, call)) return false;
+  }
+  for (int p = 0; p < op->num_params; ++p) {
+    if (!read_param(PyTuple_GetItem(params, p), &op->params[p], call)) return false;
+  }
+  return true;
+}
