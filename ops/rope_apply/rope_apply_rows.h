@@ -1,5 +1,6 @@
-/* Runs of rows: the same few heads at the positions of a tile. Here is the arithmetic, for contiguous rows; all else is
- * in rope_apply_cpu.c. */
+/* Runs of rows: the same few heads at the positions of a tile. Here is the arithmetic, for contiguous rows; where runs
+ * come from rope_apply_tiles.h says. Both directions turn the rows of a `source`: forward q or k itself, backward the
+ * gradient of what became of it. */
 #ifndef ROPEGRAD_OPS_ROPE_APPLY_ROWS_H
 #define ROPEGRAD_OPS_ROPE_APPLY_ROWS_H
 
@@ -12,7 +13,7 @@ enum {
   /* So many rows ahead of the arithmetic the inputs are asked for: the hardware's own prefetching stops at every page
    * and at the end of every head's rows. */
   ROWS_AHEAD = 4,
-  /* Of a row of grad_x on its way past the caches. */
+  /* Of a turned row on its way past the caches. */
   ROW_BUFFER_BYTES = 4096
 };
 
@@ -23,8 +24,8 @@ typedef struct row_walk {
   int64_t to_head, to_row;
 } row_walk;
 
-/* What a position needs at hand lies side by side in a tile: four split rows of tile_half pairs, which are cos, sin,
- * and the sums so far of grad_cos and of grad_sin. */
+/* What a position needs at hand lies side by side in a tile: split rows of tile_half pairs, which are cos and sin and,
+ * backward, the sums so far of grad_cos and of grad_sin. */
 enum {
   TABLE_COS = 0,
   TABLE_SIN = 2,
@@ -34,34 +35,35 @@ enum {
   SUM_HALVES = TILE_ROW_HALVES - SUM_COS
 };
 
-/* How grad_x gets to memory: by ordinary stores, past the caches from registers, or past the caches through a buffer,
+/* How turned rows get to memory: by ordinary stores, past the caches from registers, or past the caches through a buffer,
  * where the parts of a row are not aligned to vectors but the row is long enough for whole cache lines. */
 typedef enum row_output { OUTPUT_STORE, OUTPUT_STREAM, OUTPUT_BUFFER } row_output;
 
 typedef struct row_run {
-  row_walk grad_y, x, grad_x; /* x: NULL where no gradient of a table is wanted; grad_x: NULL where not wanted */
+  row_walk source, turned; /* turned: NULL where not wanted; in place it is the source */
+  row_walk x;              /* NULL where no gradient of a table is wanted */
   int64_t heads, rows;
   int64_t pairs;     /* of a row */
   int64_t half;      /* from the first to the second elements of rotate_half in a row */
   rg_real *tile_row; /* the first position's */
-  int64_t tile_half;
+  int64_t tile_half, tile_to_row;
   int64_t pass_at, pass_bytes; /* what passes through: where it begins in the row, and how much */
   row_output output;
   char *buffer;                  /* HEADS_AT_ONCE times ROW_BUFFER_BYTES */
-  int64_t grad_y_ahead, x_ahead; /* how far on the row lies that is to be prefetched, in bytes */
+  int64_t source_ahead, x_ahead; /* how far on the row lies that is to be prefetched, in bytes */
 } row_run;
 
 static inline void next_row(row_run *run) {
-  if (run->grad_y.row) run->grad_y.row += run->grad_y.to_row;
+  if (run->source.row) run->source.row += run->source.to_row;
   if (run->x.row) run->x.row += run->x.to_row;
-  if (run->grad_x.row) run->grad_x.row += run->grad_x.to_row;
-  run->tile_row += TILE_ROW_HALVES * run->tile_half;
+  if (run->turned.row) run->turned.row += run->turned.to_row;
+  run->tile_row += run->tile_to_row;
 }
 
 static inline void skip_heads(row_run *run, int64_t heads) {
-  if (run->grad_y.row) run->grad_y.row += heads * run->grad_y.to_head;
+  if (run->source.row) run->source.row += heads * run->source.to_head;
   if (run->x.row) run->x.row += heads * run->x.to_head;
-  if (run->grad_x.row) run->grad_x.row += heads * run->grad_x.to_head;
+  if (run->turned.row) run->turned.row += heads * run->turned.to_head;
   run->heads -= heads;
 }
 
@@ -89,7 +91,9 @@ RG_INLINE void prefetch_pairs(rg_dtype T, const char *row, int64_t ahead, int64_
 
 /* What to do with a row: constants where a loop over pairs is compiled. */
 typedef struct row_work {
-  bool grad_x, tables; /* which gradients are wanted */
+  rg_direction direction;
+  bool turned; /* turned rows are wanted */
+  bool tables; /* gradients of the tables are */
   bool prefetch;
 } row_work;
 
@@ -97,7 +101,7 @@ typedef struct row_work {
 RG_INLINE void do_pairs(rg_dtype T, rg_style style, row_work work, int64_t heads, const row_run *run, int64_t p,
                         int64_t n) {
   rg_pair cosine, sine, sum_cos, sum_sin;
-  if (work.grad_x) {
+  if (work.turned) {
     cosine = tile_load(run, TABLE_COS, p, n);
     sine = tile_load(run, TABLE_SIN, p, n);
   }
@@ -106,24 +110,25 @@ RG_INLINE void do_pairs(rg_dtype T, rg_style style, row_work work, int64_t heads
     sum_sin = tile_load(run, SUM_SIN, p, n);
   }
   for (int64_t h = 0; h < heads; ++h) {
-    const char *grad_y = run->grad_y.row + h * run->grad_y.to_head;
-    if (work.prefetch) prefetch_pairs(T, grad_y, run->grad_y_ahead, p);
-    const rg_pair g = load_pairs(T, style, grad_y, run->half, p, n);
-    if (work.grad_x) {
-      char *grad_x = run->grad_x.row + h * run->grad_x.to_head;
-      const rg_pair rotated = rg_rotate_transpose(RG_DTYPE_NONE, g, cosine, sine);
+    const char *source = run->source.row + h * run->source.to_head;
+    if (work.prefetch) prefetch_pairs(T, source, run->source_ahead, p);
+    const rg_pair from = load_pairs(T, style, source, run->half, p, n);
+    if (work.turned) {
+      char *turned = run->turned.row + h * run->turned.to_head;
+      const rg_pair to = work.direction == RG_FORWARD ? rg_rotate(RG_DTYPE_NONE, from, cosine, sine)
+                                                      : rg_rotate_transpose(RG_DTYPE_NONE, from, cosine, sine);
       if (run->output == OUTPUT_STREAM && n == RG_VF_WIDTH) {
-        stream_pairs(T, style, grad_x, run->half, p, rotated);
+        stream_pairs(T, style, turned, run->half, p, to);
       } else {
-        store_pairs(T, style, grad_x, run->half, p, rotated, n);
+        store_pairs(T, style, turned, run->half, p, to, n);
       }
     }
     if (work.tables) {
       const char *of_x = run->x.row + h * run->x.to_head;
       if (work.prefetch) prefetch_pairs(T, of_x, run->x_ahead, p);
       const rg_pair x = load_pairs(T, style, of_x, run->half, p, n);
-      rg_add_grad_cos(RG_DTYPE_NONE, g, x, &sum_cos);
-      rg_add_grad_sin(RG_DTYPE_NONE, g, x, &sum_sin);
+      rg_add_grad_cos(RG_DTYPE_NONE, from, x, &sum_cos);
+      rg_add_grad_sin(RG_DTYPE_NONE, from, x, &sum_sin);
     }
   }
   if (work.tables) {
@@ -165,15 +170,15 @@ static void stream_bytes(char *to, const char *from, int64_t bytes) {
 /* What is left to do for a row of each head: what passes through, and what lies in the buffer. */
 static void finish_rows(row_run run, int64_t heads) {
   for (; heads > 0; --heads, skip_heads(&run, 1), run.buffer += ROW_BUFFER_BYTES) {
-    const char *passes = run.grad_y.row + run.pass_at;
-    prefetch(passes, run.grad_y_ahead, 0, run.pass_bytes);
+    const char *passes = run.source.row + run.pass_at;
+    prefetch(passes, run.source_ahead, 0, run.pass_bytes);
     if (run.output == OUTPUT_BUFFER) {
       memcpy(run.buffer + run.pass_at, passes, (size_t)run.pass_bytes);
-      stream_bytes(run.grad_x.row, run.buffer, run.pass_at + run.pass_bytes);
+      stream_bytes(run.turned.row, run.buffer, run.pass_at + run.pass_bytes);
     } else if (run.output == OUTPUT_STREAM) {
-      stream_bytes(run.grad_x.row + run.pass_at, passes, run.pass_bytes);
+      stream_bytes(run.turned.row + run.pass_at, passes, run.pass_bytes);
     } else {
-      memcpy(run.grad_x.row + run.pass_at, passes, (size_t)run.pass_bytes);
+      memcpy(run.turned.row + run.pass_at, passes, (size_t)run.pass_bytes);
     }
   }
 }
@@ -190,44 +195,45 @@ RG_INLINE int64_t distance_ahead(row_walk now, int64_t r, int64_t rows, row_walk
 RG_INLINE void do_rows(rg_dtype T, rg_style style, row_work work, int64_t heads, row_run run, const row_run *next) {
   const row_walk buffer = {run.buffer, ROW_BUFFER_BYTES, 0};
   for (int64_t r = 0; r < run.rows; ++r) {
-    run.grad_y_ahead = distance_ahead(run.grad_y, r, run.rows, next->grad_y);
+    run.source_ahead = distance_ahead(run.source, r, run.rows, next->source);
     if (work.tables) run.x_ahead = distance_ahead(run.x, r, run.rows, next->x);
     row_run now = run;
-    if (run.output == OUTPUT_BUFFER) now.grad_x = buffer;
+    if (run.output == OUTPUT_BUFFER) now.turned = buffer;
     do_row(T, style, work, heads, &now);
-    if (work.grad_x && (run.pass_bytes > 0 || run.output == OUTPUT_BUFFER)) finish_rows(run, heads);
+    if (work.turned && (run.pass_bytes > 0 || run.output == OUTPUT_BUFFER)) finish_rows(run, heads);
     next_row(&run);
   }
 }
 
-/* For a run whose grad_x is to be streamed. */
+/* For a run whose turned rows are to be streamed. */
 RG_INLINE row_output choose_output(rg_dtype T, rg_style style, const row_run *run) {
   const int64_t half = style == RG_STYLE_ROTATE_HALF ? run->half * (int64_t)RG_SIZE(T) : 0;
-  const int64_t places = (int64_t)(intptr_t)run->grad_x.row | run->grad_x.to_row | run->grad_x.to_head | half;
+  const int64_t places = (int64_t)(intptr_t)run->turned.row | run->turned.to_row | run->turned.to_head | half;
   if (places % (int64_t)(RG_VF_WIDTH * RG_SIZE(T)) == 0) return OUTPUT_STREAM;
   const bool whole_row = run->pass_at == 2 * run->pairs * (int64_t)RG_SIZE(T);
   return whole_row && run->pass_at + run->pass_bytes <= ROW_BUFFER_BYTES ? OUTPUT_BUFFER : OUTPUT_STORE;
 }
 
 /* Compiled apart for each kind of work on HEADS_AT_ONCE heads, and once for the few heads that are left. */
-RG_INLINE void do_heads(rg_dtype T, rg_style style, row_run run, const row_run *next) {
-  const row_work work = {.grad_x = run.grad_x.row != NULL, .tables = run.x.row != NULL, .prefetch = true};
+RG_INLINE void do_heads(rg_dtype T, rg_style style, row_work work, row_run run, const row_run *next) {
   if (run.heads < HEADS_AT_ONCE) {
     do_rows(T, style, work, run.heads, run, next);
+  } else if (work.direction == RG_FORWARD) {
+    do_rows(T, style, (row_work){RG_FORWARD, true, false, true}, HEADS_AT_ONCE, run, next);
   } else if (!work.tables) {
-    do_rows(T, style, (row_work){.grad_x = true, .prefetch = true}, HEADS_AT_ONCE, run, next);
-  } else if (!work.grad_x) {
-    do_rows(T, style, (row_work){.tables = true, .prefetch = true}, HEADS_AT_ONCE, run, next);
+    do_rows(T, style, (row_work){RG_BACKWARD, true, false, true}, HEADS_AT_ONCE, run, next);
+  } else if (!work.turned) {
+    do_rows(T, style, (row_work){RG_BACKWARD, false, true, true}, HEADS_AT_ONCE, run, next);
   } else {
-    do_rows(T, style, (row_work){.grad_x = true, .tables = true, .prefetch = true}, HEADS_AT_ONCE, run, next);
+    do_rows(T, style, (row_work){RG_BACKWARD, true, true, true}, HEADS_AT_ONCE, run, next);
   }
 }
 
 /* `next` is the run that follows or, where the run has one position alone, the same heads at the next position. */
-RG_INLINE void do_contiguous_run(rg_dtype T, rg_style style, row_run run, row_run next) {
+RG_INLINE void do_contiguous_run(rg_dtype T, rg_style style, row_work work, row_run run, row_run next) {
   if (run.output == OUTPUT_STREAM) run.output = choose_output(T, style, &run);
   while (run.heads > 0) {
-    do_heads(T, style, run, &next);
+    do_heads(T, style, work, run, &next);
     skip_heads(&run, HEADS_AT_ONCE);
     skip_heads(&next, HEADS_AT_ONCE);
   }
