@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/evidence/copies.h"
 #include "harness/evidence/files.h"
 #include "harness/evidence/rank.h"
 
@@ -193,7 +194,7 @@ bool rge_index_load(const rge_sources *sources, rge_index *index, rgh_message *w
         for (int e = 0; e < index->records[r].num_entries; e++)
           index->records[r].entries[e].record = &index->records[r];
       }
-      good = make_ids_unique(index) || rgh_fail(why, "no memory");
+      good = (make_ids_unique(index) && rge_find_copies(index)) || rgh_fail(why, "no memory");
       rge_rank(index);
     }
   }

@@ -1,12 +1,13 @@
 #include "tools/site/data.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/evidence/provenance.h"
 #include "harness/evidence/text.h"
 
-json_t *rgs_number(double value) { return value > 0 ? json_real(value) : json_null(); }
+json_t *rgs_number(double value) { return value > 0 && isfinite(value) ? json_real(value) : json_null(); }
 
 json_t *rgs_text(const char *text) { return text != NULL && *text != '\0' ? json_string(text) : json_null(); }
 
@@ -41,6 +42,7 @@ json_t *rgs_entry_json(const rge_entry *entry, int rank) {
   json_t *object =
       json_pack("{s:s, s:s, s:b, s:s, s:s, s:s}", "op", entry->op->name, "title", entry->op->title, "in_place",
                 entry->in_place, "variant", entry->variant, "device", entry->device, "hardware", entry->hardware);
+  rgs_put(object, "setting", json_string(entry->setting));
   put_own(object, "setup", rge_setup_text(entry));
   rgs_put(object, "suite", rgs_text(record->suite));
   rgs_put(object, "record", json_string(record->id));
@@ -120,7 +122,7 @@ const rge_peer *rgs_peer_for(const rge_index *index, const rge_entry *entry, con
     const rge_record *record = &index->records[r];
     for (int e = 0; e < record->num_entries; e++) {
       const rge_entry *other = &record->entries[e];
-      if (!other->has_peers || !rge_entries_alike(entry, other) || other->threads != entry->threads) continue;
+      if (!other->has_peers || !rge_entries_alike(entry, other)) continue;
       for (int c = 0; c < other->num_cases; c++) {
         if (strcmp(other->cases[c].name, item->name) != 0) continue;
         const rge_peer *peer = fastest_of(&other->cases[c]);
