@@ -156,9 +156,53 @@ expect 0 records check sums
 if command -v xxh128sum >/dev/null; then
   [ "$(cd sums && xxh128sum a.json)" = "$(cat sums/XXH128SUMS)" ] || fail "xxh128sum prints another digest"
 fi
+mkdir above && cp -r sums above/below
+expect 0 records check above
 echo >>sums/a.json
 expect 1 records check sums
 says "not the one of XXH128SUMS"
+echo >>above/below/a.json
+expect 1 records check above
+says "above/below/a.json: has the digest"
+rm above/below/a.json
+expect 1 records check above
+says "above/below/a.json: No such file"
+mkdir nothing
+expect 2 records check nothing
+says "no record found"
+expect 0 records check "$root/records/reported"
+# Notes are no problems, however many they are; and problems are told, however many notes came before.
+synthetic other.json "36, calls=5"
+change other.json '.cases |= map(.samples_us[0:5] |= map(. * 1.2) | .medians_us[0] *= 1.2
+  | .latency_us = (.medians_us | add / 3) | .spread = ((.medians_us | max - min) / .latency_us)
+  | .ratio = .latency_us / .floor_us) | .summary = []' noisy.json
+"$tool" records check noisy.json >out 2>err
+[ "$(grep -c "^note: .*repetitions differ" out)" -eq 80 ] || fail "notes: $(grep -c "^note:" out)"
+says "5 problems"
+jq '. as $all | .cases[0].name as $n | .cases = [range(100) as $i | $all.cases[0] | .name = "\($n)_\($i)"]' \
+  noisy.json >crowd.json
+expect 1 records check crowd.json
+says "note: crowd.json: and 60 more notes"
+says "crowd.json: and 6[0-9] more$"
+
+# ---- identities: a file keeps its own, whatever files there are beside it ----
+mkdir -p ids/a/b more
+for name in a a.record A 'a b' 'a(b)' a-b a/b a/b/c a--b; do
+  synthetic "ids/$name.json" "40, calls=5, ops={'rope_2d'}"
+  cp "ids/$name.json" kept.json
+  rm -rf alone && mkdir -p "alone/$(dirname "$name")" && cp kept.json "alone/$name.json"
+  expect 0 report --records alone --out ids-site
+  jq -r '.records[0].id' ids-site/records.json >>expected-ids
+done
+expect 0 report --records ids --out ids-site
+jq -r '.records[].id' ids-site/records.json | sort >got-ids
+[ "$(sort -u expected-ids)" = "$(cat got-ids)" ] || fail "identities: $(cat got-ids), not $(sort expected-ids)"
+[ "$(sort -u got-ids | wc -l)" -eq 9 ] || fail "identities are shared: $(cat got-ids)"
+grep -qx a got-ids && grep -qx a--b got-ids && grep -qx a--b--c got-ids || fail "plain names: $(cat got-ids)"
+cp ids/a.json more/
+synthetic more/a-b.json "50, calls=5, ops={'rope_2d'}"
+expect 0 report --records ids --records more --out ids-site
+[ "$(jq -r '.records[].id' ids-site/records.json | sort -u | wc -l)" -eq 11 ] || fail "the same name in two folders"
 
 # ---- tiers ----
 mkdir tiers

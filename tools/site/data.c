@@ -1,6 +1,7 @@
 #include "tools/site/data.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,9 +22,13 @@ json_t *rgs_problems_json(const rge_problems *problems) {
     json_array_append_new(list, json_pack("{s:s, s:b, s:o}", "weight", names[problem->weight], "lowers",
                                           problem->weight >= RGE_LOWERS, "text", rgs_text(problem->what.text)));
   }
-  if (problems->left_out > 0) {
-    json_array_append_new(list, json_pack("{s:s, s:b, s:s}", "weight", names[problems->worst], "lowers",
-                                          problems->worst >= RGE_LOWERS, "text", "and more of the kind"));
+  const int left_out[] = {problems->notes_left_out, problems->left_out};
+  for (int kind = RGE_NOTE; kind <= RGE_LOWERS; kind++) {
+    char text[32];
+    if (left_out[kind] == 0) continue;
+    snprintf(text, sizeof text, "and %d more", left_out[kind]);
+    json_array_append_new(
+        list, json_pack("{s:s, s:b, s:s}", "weight", names[kind], "lowers", kind == RGE_LOWERS, "text", text));
   }
   return list;
 }
