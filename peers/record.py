@@ -188,6 +188,7 @@ def summary_json(results: list[CaseResult]) -> list[dict[str, Any]]:
 
 def record_json(
     suite: str,
+    suite_digest: str | None,
     environment: dict[str, Any],
     software: dict[str, Any],
     protocol: Protocol,
@@ -198,6 +199,7 @@ def record_json(
     return {
         "schema": "ropegrad-record-1",
         "suite": suite,
+        "suite_digest": suite_digest,
         "environment": {**environment, **software},
         "passed": statuses.count("pass"),
         "failed": statuses.count("fail"),

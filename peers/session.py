@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from peers import compile_cache, gpu, machine, table
-from peers.cases import BadInput, Case, Lacking
+from peers.cases import BadInput, Case, Lacking, find_suite
 from peers.check import Verdict, check
 from peers.contenders import (
     COMPILED,
@@ -32,6 +32,7 @@ from peers.contenders import (
     forms,
     ropegrad,
 )
+from peers.digest import file_digest
 from peers.inputs import Arguments
 from peers.record import ROPEGRAD, CaseResult, PeerResult, record_json
 from peers.ropegrad_ctypes import CPU, CUDA, Context, DLDevice, Library
@@ -66,6 +67,7 @@ class Session:
         self.software()  # should it fail, then not after everything was measured
         self.begin = time.monotonic()
         self.suite = ""
+        self.suite_digest = file_digest(find_suite(options.suite))
         self.results: list[CaseResult] = []
         self._dynamic: dict[tuple[object, ...], Callable[..., Any]] = {}
 
@@ -322,7 +324,7 @@ class Session:
 
     def record(self) -> dict[str, Any]:
         return record_json(
-            self.suite, self.environment, self.software(), self.protocol, self.on_cuda, self.results
+            self.suite, self.suite_digest, self.environment, self.software(), self.protocol, self.on_cuda, self.results
         )
 
 

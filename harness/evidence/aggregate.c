@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/evidence/peers.h"
 #include "harness/evidence/samples.h"
 
 void rge_aggregate(rge_entry *entry) {
@@ -63,23 +64,49 @@ static bool is_about(const json_t *row, const rge_entry *entry) {
          (threads == NULL || entry->threads == 0 || json_integer_value(threads) == entry->threads);
 }
 
-void rge_check_summary(const json_t *summary, rge_entry *entry) {
-  if (!json_is_array(summary) || entry->num_timed == 0) return;
-  for (size_t i = 0; i < json_array_size(summary); i++) {
-    const json_t *row = json_array_get(summary, i);
-    if (!is_about(row, entry)) continue;
-    expect(entry, row, "cases", entry->num_timed);
-    expect(entry, row, "geomean_latency_us", entry->latency_us);
-    expect(entry, row, "geomean_floor_us", entry->floor_us);
-    expect(entry, row, "ratio", entry->ratio);
-    expect(entry, row, "worst_ratio", entry->worst_ratio);
-    const char *worst = json_string_value(json_object_get(row, "worst_case"));
-    if (worst != NULL && *worst != '\0' && entry->worst_case != NULL && strcmp(worst, entry->worst_case) != 0) {
-      rge_problem_add(&entry->problems, RGE_LOWERS, "%s: the summary names %.60s as the worst case, but it is %s",
-                      entry->op->name, worst, entry->worst_case);
-    }
-    return;
+static void check_row(const json_t *row, rge_entry *entry) {
+  expect(entry, row, "cases", entry->num_timed);
+  expect(entry, row, "geomean_latency_us", entry->latency_us);
+  expect(entry, row, "geomean_floor_us", entry->floor_us);
+  expect(entry, row, "ratio", entry->ratio);
+  expect(entry, row, "worst_ratio", entry->worst_ratio);
+  const char *worst = json_string_value(json_object_get(row, "worst_case"));
+  if (worst != NULL && *worst != '\0' && entry->worst_case != NULL && strcmp(worst, entry->worst_case) != 0) {
+    rge_problem_add(&entry->problems, RGE_LOWERS, "%s: the summary names %.60s as the worst case, but it is %s",
+                    entry->op->name, worst, entry->worst_case);
   }
-  rge_problem_add(&entry->problems, RGE_LOWERS, "%s%s: the summary does not have it", entry->op->name,
-                  entry->in_place ? " in place" : "");
+  rge_peers_check_summary(row, entry);
+}
+
+/* How many rows are about the entry; checks each. */
+static int check_rows_of(const json_t *summary, rge_entry *entry) {
+  int rows = 0;
+  for (size_t i = 0; i < json_array_size(summary); i++) {
+    if (!is_about(json_array_get(summary, i), entry)) continue;
+    rows++;
+    check_row(json_array_get(summary, i), entry);
+  }
+  return rows;
+}
+
+static bool is_about_any(const json_t *row, const rge_record *record) {
+  for (int e = 0; e < record->num_entries; e++) {
+    if (record->entries[e].num_timed > 0 && is_about(row, &record->entries[e])) return true;
+  }
+  return false;
+}
+
+void rge_check_summary(const json_t *summary, rge_record *record) {
+  if (!json_is_array(summary)) return;
+  for (int e = 0; e < record->num_entries; e++) {
+    rge_entry *entry = &record->entries[e];
+    const int rows = entry->num_timed > 0 ? check_rows_of(summary, entry) : 1;
+    if (rows == 1) continue;
+    rge_problem_add(&entry->problems, RGE_LOWERS, "%s%s: the summary %s", entry->op->name,
+                    entry->in_place ? " in place" : "", rows == 0 ? "does not have it" : "has it more than once");
+  }
+  for (size_t i = 0; i < json_array_size(summary); i++) {
+    if (is_about_any(json_array_get(summary, i), record)) continue;
+    rge_problem_add(&record->problems, RGE_LOWERS, "summary[%zu]: no timed case of the record belongs to it", i);
+  }
 }

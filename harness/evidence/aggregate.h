@@ -7,7 +7,7 @@
 /* Fills the aggregates of the entry from its timed cases. */
 void rge_aggregate(rge_entry *entry);
 
-/* Holds them against what the record states in its summary. */
-void rge_check_summary(const json_t *summary, rge_entry *entry);
+/* Holds the aggregates of all entries against the rows of the record's summary: one each, and none besides. */
+void rge_check_summary(const json_t *summary, rge_record *record);
 
 #endif /* ROPEGRAD_HARNESS_EVIDENCE_AGGREGATE_H */

@@ -47,19 +47,29 @@ static bool parse(const char *path, rge_file *file, rgh_message *why) {
   return rgh_fail(why, "%s: expected an object, got %s", path, rgh_json_kind(file->json));
 }
 
-bool rge_file_read(const char *path, rge_file *file, rgh_message *why) {
+/* The bytes and their digest. */
+static bool load(const char *path, rge_file *file, rgh_message *why) {
   *file = (rge_file){0};
   /* A pipe in the folder must not make the tool wait for ever. */
   const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return rgh_fail(why, "%s: %s", path, strerror(errno));
-  bool good = read_bytes(descriptor, path, file, why);
+  const bool good = read_bytes(descriptor, path, file, why);
   close(descriptor);
-  good = good && parse(path, file, why);
-  if (good) {
-    rge_digest(file->bytes, file->length, file->digest);
-  } else {
-    rge_file_free(file);
-  }
+  if (good) rge_digest(file->bytes, file->length, file->digest);
+  return good;
+}
+
+bool rge_file_read(const char *path, rge_file *file, rgh_message *why) {
+  const bool good = load(path, file, why) && parse(path, file, why);
+  if (!good) rge_file_free(file);
+  return good;
+}
+
+bool rge_file_digest(const char *path, char digest[RGE_DIGEST_BYTES], rgh_message *why) {
+  rge_file file;
+  const bool good = load(path, &file, why);
+  if (good) memcpy(digest, file.digest, RGE_DIGEST_BYTES);
+  rge_file_free(&file);
   return good;
 }
 

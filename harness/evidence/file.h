@@ -22,6 +22,9 @@ bool rge_file_read(const char *path, rge_file *file, rgh_message *why);
 
 void rge_file_free(rge_file *file);
 
+/* The digest of any regular file, within the same limit. */
+bool rge_file_digest(const char *path, char digest[RGE_DIGEST_BYTES], rgh_message *why);
+
 /* The digest of any bytes, in the same form. */
 void rge_digest(const void *bytes, size_t length, char digest[RGE_DIGEST_BYTES]);
 

@@ -1,14 +1,13 @@
 #include "harness/evidence/index.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/evidence/copies.h"
 #include "harness/evidence/files.h"
+#include "harness/evidence/identity.h"
 #include "harness/evidence/rank.h"
-
-enum { MAX_ID = 80 };
 
 /* What became of one file. */
 typedef struct slot {
@@ -91,56 +90,6 @@ static void read_one(const schemas *schema, const rge_suites *suites, const char
   rge_file_free(&file);
 }
 
-/* ---- names ---- */
-
-/* A name below the folder becomes an identity: "h200/2026 (1)" -> "h200-2026-1". */
-static char *make_id(const char *name) {
-  char *id = calloc(1, MAX_ID + 40);
-  if (id == NULL) return NULL;
-  size_t used = 0;
-  for (; *name != '\0' && used < MAX_ID; name++) {
-    const unsigned char c = (unsigned char)*name;
-    if (isalnum(c) && c < 0x80) {
-      id[used++] = (char)tolower(c);
-    } else if ((c == '.' || c == '_') && used > 0) {
-      id[used++] = (char)c;
-    } else if (used > 0 && id[used - 1] != '-') {
-      id[used++] = '-';
-    }
-  }
-  while (used > 0 && !isalnum((unsigned char)id[used - 1])) used--;
-  id[used] = '\0';
-  if (used == 0) strcpy(id, "record");
-  return id;
-}
-
-static int by_id(const void *a, const void *b) {
-  return strcmp((*(rge_record *const *)a)->id, (*(rge_record *const *)b)->id);
-}
-
-/* Two files whose names become one get the beginning of their digests, and, being the same file, a number. */
-static bool make_ids_unique(rge_index *index) {
-  rge_record **sorted = malloc((size_t)(index->num_records + 1) * sizeof(rge_record *));
-  if (sorted == NULL) return false;
-  for (int pass = 0; pass < 2; pass++) {
-    for (int r = 0; r < index->num_records; r++) sorted[r] = &index->records[r];
-    qsort(sorted, (size_t)index->num_records, sizeof *sorted, by_id);
-    for (int r = 0, same = 0; r + 1 < index->num_records; r++) {
-      same = strcmp(sorted[r]->id, sorted[r + 1]->id) == 0 ? same + 1 : 0;
-      if (same == 0) continue;
-      char *id = sorted[r]->id;
-      const size_t used = strlen(id);
-      if (pass == 0) {
-        snprintf(id + used, MAX_ID + 40 - used, "-%.8s", sorted[r]->digest + strlen("xxh128:"));
-      } else {
-        snprintf(id + used, MAX_ID + 40 - used, "-%d", same);
-      }
-    }
-  }
-  free(sorted);
-  return true;
-}
-
 /* ---- all files ---- */
 
 static int newest_first(const void *a, const void *b) {
@@ -160,7 +109,7 @@ static bool gather(const rge_files *files, slot *slots, rge_index *index) {
   for (int f = 0; f < files->count; f++) {
     slot *at = &slots[f];
     if (at->kind == RECORD && good) {
-      at->record.id = make_id(files->names[f]);
+      at->record.id = rge_identity(files->names[f]);
       named = named && at->record.id != NULL;
       index->records[index->num_records++] = at->record;
     } else if (at->kind == RECORD) {
@@ -171,7 +120,7 @@ static bool gather(const rge_files *files, slot *slots, rge_index *index) {
       index->refusals[index->num_refusals++].why = at->why;
     }
   }
-  return good && named;
+  return good && named && rge_identities_settle(index->records, index->num_records);
 }
 
 bool rge_index_load(const rge_sources *sources, rge_index *index, rgh_message *why) {
@@ -193,7 +142,7 @@ bool rge_index_load(const rge_sources *sources, rge_index *index, rgh_message *w
         for (int e = 0; e < index->records[r].num_entries; e++)
           index->records[r].entries[e].record = &index->records[r];
       }
-      good = make_ids_unique(index) || rgh_fail(why, "no memory");
+      good = rge_find_copies(index) || rgh_fail(why, "no memory");
       rge_rank(index);
     }
   }

@@ -38,7 +38,7 @@ bool rge_index_load(const rge_sources *sources, rge_index *index, rgh_message *w
 /* Whether the entry may stand in a ranking: checked, cold, with every case of its suite; *why says what it lacks. */
 bool rge_entry_ranks(const rge_entry *entry, const char **why);
 
-/* Whether two entries measured the same thing: operator, mode, suite, protocol but for its name, and hardware. */
+/* Whether two entries measured the same thing: operator, mode, suite, hardware and setting. */
 bool rge_entries_alike(const rge_entry *a, const rge_entry *b);
 
 void rge_index_free(rge_index *index);

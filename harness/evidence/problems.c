@@ -6,11 +6,14 @@
 
 void rge_problem_add(rge_problems *problems, rge_weight weight, const char *format, ...) {
   if (weight > problems->worst) problems->worst = weight;
-  if (problems->list == NULL) problems->list = malloc(RGE_MAX_PROBLEMS * sizeof *problems->list);
-  if (problems->list == NULL || problems->count == RGE_MAX_PROBLEMS) {
-    problems->left_out++;
+  const bool note = weight == RGE_NOTE;
+  if (problems->list == NULL) problems->list = malloc((RGE_MAX_PROBLEMS + RGE_MAX_NOTES) * sizeof *problems->list);
+  if (problems->list == NULL ||
+      (note ? problems->notes == RGE_MAX_NOTES : problems->count - problems->notes == RGE_MAX_PROBLEMS)) {
+    ++*(note ? &problems->notes_left_out : &problems->left_out);
     return;
   }
+  problems->notes += note;
   rgh_message what;
   va_list values;
   va_start(values, format);
@@ -23,8 +26,10 @@ void rge_problem_add(rge_problems *problems, rge_weight weight, const char *form
 }
 
 bool rge_problems_reach(const rge_problems *problems, rge_weight weight) {
-  return problems->count + problems->left_out > 0 && problems->worst >= weight;
+  return problems->count + problems->left_out + problems->notes_left_out > 0 && problems->worst >= weight;
 }
+
+int rge_problems_count(const rge_problems *problems) { return problems->count - problems->notes + problems->left_out; }
 
 void rge_problems_free(rge_problems *problems) {
   free(problems->list);

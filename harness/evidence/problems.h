@@ -16,16 +16,21 @@ typedef struct rge_problem {
   rgh_message what;
 } rge_problem;
 
-/* A hostile file can have a problem in every number: the list ends after so many, and left_out counts the rest. */
-enum { RGE_MAX_PROBLEMS = 40 };
+/* A hostile file can have a problem in every number: the list takes so many problems and so many notes, and the rest is
+ * counted. */
+enum { RGE_MAX_PROBLEMS = 40, RGE_MAX_NOTES = 40 };
 typedef struct rge_problems {
   rge_problem *list;
-  int count, left_out;
+  int count, notes; /* in the list; the notes among them */
+  int left_out, notes_left_out;
   rge_weight worst;
 } rge_problems;
 
 void rge_problem_add(rge_problems *problems, rge_weight weight, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* How many there are besides notes, in the list or not. */
+int rge_problems_count(const rge_problems *problems);
 
 /* Whether one of them weighs so much or more. */
 bool rge_problems_reach(const rge_problems *problems, rge_weight weight);

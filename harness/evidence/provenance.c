@@ -20,20 +20,35 @@ char *rge_hardware_name(const rge_record *record, const char *device) {
   return strdup(name != NULL && *name != '\0' ? name : on_gpu(device) ? "unknown GPU" : "unknown CPU");
 }
 
-char *rge_setup_text(const rge_entry *entry) {
-  const rge_record *record = entry->record;
-  const json_t *gpu = gpu_of(record);
+static const char *method_words(const char *method) {
+  if (strcmp(method, "cupti") == 0) return "CUPTI";
+  if (strcmp(method, "cuda_events") == 0) return "CUDA events";
+  return strcmp(method, "monotonic_clock") == 0 ? "monotonic clock" : "unknown timer";
+}
+
+char *rge_setting_text(const rge_record *record, const char *device, int64_t threads) {
   rge_text text = {0};
-  if (on_gpu(entry->device)) {
-    const char *driver = json_string_value(json_object_get(gpu, "driver_version"));
-    const char *toolkit = json_string_value(json_object_get(gpu, "toolkit_version"));
-    rge_text_format(&text, "driver %s, built with CUDA %s", driver != NULL ? driver : "unknown",
-                    toolkit != NULL ? toolkit : "unknown");
-  } else {
-    rge_text_format(&text, "%lld thread%s", (long long)entry->threads, entry->threads == 1 ? "" : "s");
+  if (!on_gpu(device)) {
     const json_int_t online = json_integer_value(json_object_get(environment_of(record), "cpus_online"));
-    if (online > 0) rge_text_format(&text, " of %lld", (long long)online);
+    rge_text_format(&text, "%lld thread%s of %lld CPU%s, ", (long long)threads, threads == 1 ? "" : "s",
+                    (long long)online, online == 1 ? "" : "s");
   }
+  rge_text_format(&text, "%s, %s%s", method_words(record->method),
+                  record->protocol[0] != '\0' ? record->protocol : "unknown protocol",
+                  record->warm ? ", warm caches" : "");
+  if (!text.failed) return text.bytes;
+  rge_text_free(&text);
+  return NULL;
+}
+
+char *rge_setup_text(const rge_entry *entry) {
+  const json_t *gpu = gpu_of(entry->record);
+  if (!on_gpu(entry->device)) return NULL;
+  rge_text text = {0};
+  const char *driver = json_string_value(json_object_get(gpu, "driver_version"));
+  const char *toolkit = json_string_value(json_object_get(gpu, "toolkit_version"));
+  rge_text_format(&text, "driver %s, built with CUDA %s", driver != NULL ? driver : "unknown",
+                  toolkit != NULL ? toolkit : "unknown");
   return text.bytes;
 }
 
@@ -142,8 +157,10 @@ static void check_gpu(rge_record *record) {
 }
 
 static void check_suite(rge_record *record, const rgh_suite *suite) {
-  const char *stated = json_string_value(json_object_get(record->head, "suite_digest"));
-  if (stated != NULL && suite != NULL && strcmp(stated, suite->digest) != 0) {
+  if (json_is_null(json_object_get(record->head, "suite_digest"))) {
+    rge_problem_add(&record->problems, RGE_LOWERS,
+                    "suite_digest is not known: nothing says which sizes and dtypes the suite %s had", record->suite);
+  } else if (record->suite_digest[0] != '\0' && suite != NULL && strcmp(record->suite_digest, suite->digest) != 0) {
     rge_problem_add(&record->problems, RGE_LOWERS,
                     "suite_digest: the suite %s of the record is another one than the suite of that name here",
                     record->suite);

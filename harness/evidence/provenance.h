@@ -7,7 +7,11 @@
 /* The GPU's name for a CUDA device, else the CPU's. The caller owns it; NULL: no memory. */
 char *rge_hardware_name(const rge_record *record, const char *device);
 
-/* What else a time depends on, in a few words: threads and processors, or driver and CUDA. The caller owns it. */
+/* What must be alike, besides the hardware, in two times that are compared: "2 threads of 16 CPUs, monotonic clock,
+ * faithful", "CUPTI, strict, warm caches". The caller owns it; NULL: no memory. */
+char *rge_setting_text(const rge_record *record, const char *device, int64_t threads);
+
+/* What else a GPU's time depends on, the versions of driver and CUDA; NULL on a CPU. The caller owns it. */
 char *rge_setup_text(const rge_entry *entry);
 
 /* Whether two records come from one machine, as far as they tell: the same processor, number of processors, memory and

@@ -59,18 +59,19 @@ bool rge_entry_ranks(const rge_entry *entry, const char **why) {
 
 bool rge_entries_alike(const rge_entry *a, const rge_entry *b) {
   const rge_record *x = a->record, *y = b->record;
-  return a->op == b->op && a->in_place == b->in_place && x->warm == y->warm && strcmp(a->hardware, b->hardware) == 0 &&
-         strcmp(x->suite, y->suite) == 0 && strcmp(x->method, y->method) == 0;
+  return a->op == b->op && a->in_place == b->in_place && strcmp(a->hardware, b->hardware) == 0 &&
+         strcmp(a->setting, b->setting) == 0 && strcmp(x->suite, y->suite) == 0 &&
+         strcmp(x->suite_digest, y->suite_digest) == 0;
 }
 
 /* Another run of the same source that measured the same thing and came to the same ratio. The ratio and not the time,
  * because the speed of a shared machine drifts and takes the floor along. */
 static bool agrees(const rge_entry *a, const rge_entry *b) {
   const rge_record *x = a->record, *y = b->record;
-  return a->op == b->op && x != y && rge_entries_alike(a, b) && a->threads == b->threads &&
-         strcmp(a->variant, b->variant) == 0 && strcmp(x->commit, y->commit) == 0 && strcmp(x->utc, y->utc) != 0 &&
-         strcmp(x->digest, y->digest) != 0 && a->num_timed == b->num_timed && a->ratio > 0 && has_evidence(b) &&
-         b->ratio > 0 && fabs(log(a->ratio / b->ratio)) <= rge_noise_between(a, b);
+  return x != y && rge_entries_alike(a, b) && strcmp(a->variant, b->variant) == 0 &&
+         strcmp(x->commit, y->commit) == 0 && strcmp(x->utc, y->utc) != 0 && strcmp(x->digest, y->digest) != 0 &&
+         a->num_timed == b->num_timed && a->ratio > 0 && has_evidence(b) && b->ratio > 0 &&
+         fabs(log(a->ratio / b->ratio)) <= rge_noise_between(a, b);
 }
 
 static void lift(rge_entry *entry, const rge_index *index) {

@@ -1,53 +1,15 @@
 #include "harness/evidence/read_case.h"
 
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/evidence/samples.h"
+#include "harness/evidence/expect.h"
+#include "harness/evidence/peers.h"
 
 /* Beyond this the medians of the repetitions disagree too much for one number to stand for them. */
 static const double NOISY_SPREAD = 0.10;
 /* A call that is so much faster than the fastest copy of its bytes did not move them. */
 static const double IMPLAUSIBLE_RATIO = 0.7;
-
-/* Adds a problem with the name of the case in front. */
-static void problem(rge_entry *entry, const rge_case *item, rge_weight weight, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static void problem(rge_entry *entry, const rge_case *item, rge_weight weight, const char *format, ...) {
-  char text[384];
-  va_list values;
-  va_start(values, format);
-  vsnprintf(text, sizeof text, format, values);
-  va_end(values);
-  rge_problem_add(&entry->problems, weight, "%s %s: %s", entry->op->name, item->name, text);
-}
-
-/* What a stated number should be. A number that is not stated has been reported as missing already. */
-static void expect(rge_entry *entry, const rge_case *item, const json_t *source, const char *key, double recomputed) {
-  const json_t *stated = json_object_get(source, key);
-  if (stated == NULL || (json_is_number(stated) && rge_same(json_number_value(stated), recomputed))) return;
-  if (json_is_number(stated)) {
-    problem(entry, item, RGE_LOWERS, "%s is %.12g, but the samples give %.12g", key, json_number_value(stated),
-            recomputed);
-  } else {
-    problem(entry, item, RGE_LOWERS, "%s is not stated, but the samples give %.12g", key, recomputed);
-  }
-}
-
-static void expect_medians(rge_entry *entry, const rge_case *item, const json_t *source, const char *whose,
-                           const rge_series *series) {
-  const json_t *stated = json_object_get(source, "medians_us");
-  if (stated == NULL) return;
-  bool same = json_array_size(stated) == (size_t)series->repetitions;
-  for (int r = 0; same && r < series->repetitions; r++) {
-    same = rge_same(json_number_value(json_array_get(stated, (size_t)r)), series->medians[r]);
-  }
-  if (!same) problem(entry, item, RGE_LOWERS, "the medians %sdo not follow from its samples", whose);
-}
 
 /* ---- sizes ---- */
 
@@ -59,9 +21,9 @@ static void read_dims(const json_t *source, const rgh_suite *suite, rge_entry *e
     const json_t *size = d < op->num_dims ? json_object_get(dims, op->dims[d].name) : NULL;
     item->dim[d] = json_is_integer(size) ? json_integer_value(size) : known != NULL ? known->dim[d] : -1;
     if (known == NULL || d >= op->num_dims || item->dim[d] == known->dim[d]) continue;
-    problem(entry, item, RGE_LOWERS, "its %s is not that of the suite's case of this name", op->dims[d].name);
+    rge_case_problem(entry, item, RGE_LOWERS, "its %s is not that of the suite's case of this name", op->dims[d].name);
   }
-  if (suite != NULL && known == NULL) problem(entry, item, RGE_LOWERS, "the suite has no such case");
+  if (suite != NULL && known == NULL) rge_case_problem(entry, item, RGE_LOWERS, "the suite has no such case");
 }
 
 /* ---- times ---- */
@@ -69,7 +31,7 @@ static void read_dims(const json_t *source, const rgh_suite *suite, rge_entry *e
 /* A record of peers has no floor: it is not ranked, but its peers stand beside the cases of records that have one. */
 static void miss_floor(const json_t *source, rge_entry *entry, const rge_case *item) {
   const bool has_peers = json_is_array(json_object_get(source, "peers"));
-  if (!has_peers) problem(entry, item, RGE_LOWERS, "there is no floor beside the time");
+  if (!has_peers) rge_case_problem(entry, item, RGE_LOWERS, "there is no floor beside the time");
 }
 
 static bool read_floor(const json_t *source, int repetitions, rge_entry *entry, rge_case *item) {
@@ -81,30 +43,33 @@ static bool read_floor(const json_t *source, int repetitions, rge_entry *entry, 
     return false;
   }
   if (!rge_series_read(json_object_get(floor, "samples_us"), repetitions, &series, &why)) {
-    problem(entry, item, RGE_LOWERS, "floor: %s", why.text);
+    rge_case_problem(entry, item, RGE_LOWERS, "floor: %s", why.text);
     return false;
   }
   item->floor_us = series.us;
   item->floor_spread = series.spread;
   item->floor_sample = series.quantiles;
-  expect(entry, item, source, "floor_us", series.us);
-  expect(entry, item, floor, "spread", series.spread);
-  expect_medians(entry, item, floor, "of the floor ", &series);
+  item->samples_hash = item->samples_hash * 31 + series.hash;
+  rge_expect(entry, item, source, "", "floor_us", series.us);
+  rge_expect(entry, item, floor, "of the floor ", "spread", series.spread);
+  rge_expect_medians(entry, item, floor, "of the floor ", &series);
   rge_series_free(&series);
   return item->floor_us > 0;
 }
 
 static void check_plausible(rge_entry *entry, const rge_case *item) {
   if (item->roofline_us > 0 && item->latency_us < item->roofline_us) {
-    problem(entry, item, RGE_LOWERS, "%.4g us is below the roofline, %.4g us: its bytes cannot have moved so fast",
-            item->latency_us, item->roofline_us);
+    rge_case_problem(entry, item, RGE_LOWERS,
+                     "%.4g us is below the roofline, %.4g us: its bytes cannot have moved so fast", item->latency_us,
+                     item->roofline_us);
   }
   if (item->ratio > 0 && item->ratio < IMPLAUSIBLE_RATIO) {
-    problem(entry, item, RGE_LOWERS, "%.2f of the time of a plain copy of the same bytes is not plausible",
-            item->ratio);
+    rge_case_problem(entry, item, RGE_LOWERS, "%.2f of the time of a plain copy of the same bytes is not plausible",
+                     item->ratio);
   }
   if (item->spread > NOISY_SPREAD) {
-    problem(entry, item, RGE_NOTE, "its repetitions differ by %.0f %%: the machine was busy", item->spread * 100);
+    rge_case_problem(entry, item, RGE_NOTE, "its repetitions differ by %.0f %%: the machine was busy",
+                     item->spread * 100);
   }
 }
 
@@ -114,19 +79,20 @@ static void read_times(const json_t *source, int repetitions, rge_entry *entry, 
   const json_t *stated = json_object_get(source, "latency_us");
   if (!rge_series_read(json_object_get(source, "samples_us"), repetitions, &series, &why)) {
     if (!json_is_number(stated)) return; /* not timed */
-    problem(entry, item, RGE_LOWERS, "%s: its latency cannot be recomputed", why.text);
+    rge_case_problem(entry, item, RGE_LOWERS, "%s: its latency cannot be recomputed", why.text);
     item->latency_us = json_number_value(stated);
     item->floor_us = json_number_value(json_object_get(source, "floor_us"));
   } else {
     item->latency_us = series.us;
     item->spread = series.spread;
     item->sample = series.quantiles;
-    expect(entry, item, source, "latency_us", series.us);
-    expect(entry, item, source, "spread", series.spread);
-    expect_medians(entry, item, source, "", &series);
+    item->samples_hash = series.hash;
+    rge_expect(entry, item, source, "", "latency_us", series.us);
+    rge_expect(entry, item, source, "", "spread", series.spread);
+    rge_expect_medians(entry, item, source, "", &series);
     rge_series_free(&series);
     const bool floor = read_floor(source, repetitions, entry, item);
-    if (floor) expect(entry, item, source, "ratio", item->latency_us / item->floor_us);
+    if (floor) rge_expect(entry, item, source, "", "ratio", item->latency_us / item->floor_us);
   }
   item->timed = item->latency_us > 0;
   if (item->timed && item->floor_us > 0) item->ratio = item->latency_us / item->floor_us;
@@ -151,33 +117,11 @@ static void read_verdict(const json_t *source, rge_entry *entry, rge_case *item)
     return;
   }
   if (status == NULL || strcmp(status, "pass") != 0) {
-    problem(entry, item, RGE_LOWERS, "was timed without a pass against the reference");
+    rge_case_problem(entry, item, RGE_LOWERS, "was timed without a pass against the reference");
   } else if (item->allowance_used > 1) {
-    problem(entry, item, RGE_LOWERS, "uses %.3g of the accuracy allowed, which is not a pass", item->allowance_used);
+    rge_case_problem(entry, item, RGE_LOWERS, "uses %.3g of the accuracy allowed, which is not a pass",
+                     item->allowance_used);
   }
-}
-
-/* ---- peers ---- */
-
-static bool read_peers(const json_t *list, rge_case *item) {
-  item->peers = calloc(json_array_size(list) + 1, sizeof *item->peers);
-  if (item->peers == NULL) return false;
-  for (size_t p = 0; p < json_array_size(list); p++) {
-    const json_t *source = json_array_get(list, p);
-    const char *name = json_string_value(json_object_get(source, "name"));
-    const char *status = json_string_value(json_object_get(json_object_get(source, "verify"), "status"));
-    const double latency_us = json_number_value(json_object_get(source, "latency_us"));
-    if (name == NULL || status == NULL || strcmp(status, "pass") != 0 || latency_us <= 0 ||
-        json_is_false(json_object_get(source, "fastest_form"))) {
-      continue;
-    }
-    rge_peer *peer = &item->peers[item->num_peers];
-    *peer = (rge_peer){
-        .name = strdup(name), .latency_us = latency_us, .ratio = json_number_value(json_object_get(source, "ratio"))};
-    if (peer->name == NULL) return false;
-    item->num_peers++;
-  }
-  return true;
 }
 
 bool rge_case_read(const json_t *source, int repetitions, const rgh_suite *suite, rge_entry *entry, rge_case *item) {
@@ -191,12 +135,12 @@ bool rge_case_read(const json_t *source, int repetitions, const rgh_suite *suite
   read_dims(source, suite, entry, item);
   read_times(source, repetitions, entry, item);
   read_verdict(source, entry, item);
-  return !json_is_array(json_object_get(source, "peers")) || read_peers(json_object_get(source, "peers"), item);
+  const json_t *peers = json_object_get(source, "peers");
+  return !json_is_array(peers) || rge_peers_read(peers, repetitions, entry, item);
 }
 
 void rge_case_free(rge_case *item) {
-  for (int p = 0; p < item->num_peers; p++) free(item->peers[p].name);
-  free(item->peers);
+  rge_peers_free(item);
   free(item->name);
   free(item->reason);
 }

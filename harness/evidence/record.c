@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/evidence/aggregate.h"
+#include "harness/evidence/protocol.h"
 #include "harness/evidence/provenance.h"
 #include "harness/evidence/read_case.h"
 
@@ -52,8 +53,11 @@ static rge_entry *entry_for(rge_record *record, const rgh_suite *suite, const js
                        .device = strdup(device),
                        .threads = threads,
                        .hardware = rge_hardware_name(record, device),
+                       .setting = rge_setting_text(record, device, threads),
                        .suite_cases = rge_suite_cases(suite, op)};
-  return entry->variant != NULL && entry->device != NULL && entry->hardware != NULL ? entry : NULL;
+  const bool complete =
+      entry->variant != NULL && entry->device != NULL && entry->hardware != NULL && entry->setting != NULL;
+  return complete ? entry : NULL;
 }
 
 static bool holds_case(const rge_entry *entry, const char *name) {
@@ -86,7 +90,10 @@ static bool add_case(rge_record *record, const rgh_suite *suite, const json_t *s
     if (longer == NULL) return false;
     entry->cases = longer;
   }
-  return rge_case_read(source, repetitions, suite, entry, &entry->cases[entry->num_cases++]);
+  rge_case *item = &entry->cases[entry->num_cases++];
+  if (!rge_case_read(source, repetitions, suite, entry, item)) return false;
+  if (item->sample.count > 0) rge_check_calls(source, json_object_get(record->head, "protocol"), entry, item);
+  return true;
 }
 
 static int repetitions_of(const json_t *root) {
@@ -108,6 +115,7 @@ static const char *known(const char *text) { return text != NULL ? text : ""; }
 static void read_head(rge_record *record) {
   const json_t *protocol = json_object_get(record->head, "protocol");
   record->suite = known(text_of(record->head, "suite"));
+  record->suite_digest = known(text_of(record->head, "suite_digest"));
   record->utc = known(rge_record_text(record, "environment", "utc"));
   record->commit = known(rge_record_text(record, "environment", "commit"));
   record->method = known(text_of(protocol, "method"));
@@ -134,8 +142,9 @@ bool rge_record_read(const rge_file *file, const rge_suites *suites, rge_record 
     rge_entry *entry = &record->entries[e];
     entry->record = record;
     rge_aggregate(entry);
-    rge_check_summary(json_object_get(root, "summary"), entry);
   }
+  rge_check_summary(json_object_get(root, "summary"), record);
+  rge_check_protocol(record, cases);
   rge_check_provenance(record, suite);
   return true;
 }
@@ -146,6 +155,7 @@ static void free_entry(rge_entry *entry) {
   free(entry->variant);
   free(entry->device);
   free(entry->hardware);
+  free(entry->setting);
   rge_problems_free(&entry->problems);
 }
 

@@ -34,8 +34,10 @@ typedef struct rge_quantiles {
 /* Another implementation, timed beside a case in the same run. */
 typedef struct rge_peer {
   char *name;
+  char *column; /* what it is a form of */
   double latency_us;
   double ratio; /* how many times as long as ropegrad for the same outputs; 0: not known */
+  bool fastest_form;
 } rge_peer;
 
 typedef struct rge_case {
@@ -47,6 +49,7 @@ typedef struct rge_case {
   double spread, floor_spread;        /* of the medians */
   int64_t read_bytes, write_bytes;
   rge_quantiles sample, floor_sample;
+  uint64_t samples_hash;    /* of both, in the order of time: no two runs have the same */
   double allowance_used;    /* of the accuracy contract, at the worst element; -1: not compared */
   const char *worst_tensor; /* of the operator's table; NULL: not known */
   rge_peer *peers;          /* those that were timed and right, the fastest form of each */
@@ -64,6 +67,7 @@ typedef struct rge_entry {
   char *variant, *device;
   char *hardware;  /* the GPU of a CUDA device, else the CPU */
   int64_t threads; /* of one call; 0 on a GPU */
+  char *setting; /* what else must be alike in two times that are compared: threads and CPUs, timer, protocol, caches */
   rge_case *cases;
   int num_cases, num_timed;
   bool has_peers;  /* a case of it has some */
@@ -84,7 +88,7 @@ struct rge_record {
   char digest[RGE_DIGEST_BYTES];
   json_t *head; /* the record without its cases: suite, environment, protocol, summary */
   /* Out of it; "" where it is not known. */
-  const char *suite, *utc, *commit, *method, *protocol;
+  const char *suite, *suite_digest, *utc, *commit, *method, *protocol;
   bool warm;
   size_t bytes;
   rge_entry *entries;

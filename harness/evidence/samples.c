@@ -3,8 +3,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "harness/statistics.h"
+
+/* No time is less; what is divided by one stays finite. */
+static const double LEAST_US = 1e-6;
 
 /* Shell's sort: a record has tens of thousands of samples in short lists, where qsort's calls for each comparison take
  * most of the time of reading it. */
@@ -27,6 +31,11 @@ double rge_median_of(double *values, int count) {
 }
 
 bool rge_same(double a, double b) { return fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b)) + 1e-3; }
+
+static uint64_t hash_of(const double *samples, int count, double *scratch) {
+  for (int i = 0; i < count; i++) scratch[i] = floor(samples[i] * 1000 + 0.5);
+  return XXH3_64bits(scratch, (size_t)count * sizeof *scratch);
+}
 
 /* The median distance from the median of sorted values: the distances grow to both sides of the middle, so that the
  * smallest half of them is found by walking outwards. */
@@ -87,13 +96,18 @@ bool rge_series_read(const json_t *list, int repetitions, rge_series *series, rg
   }
   for (size_t i = 0; i < count; i++) series->samples[i] = json_number_value(json_array_get(list, i));
   double *scratch = series->samples + count;
+  series->hash = hash_of(series->samples, (int)count, scratch);
   memcpy(scratch, series->samples, count * sizeof *scratch);
   series->count = (int)count;
   series->repetitions = repetitions;
   const int each = (int)count / repetitions;
   for (int r = 0; r < repetitions; r++) series->medians[r] = rge_median_of(scratch + (size_t)r * (size_t)each, each);
   series->us = rgh_mean(series->medians, repetitions);
-  series->spread = series->us > 0 ? rgh_spread(series->medians, repetitions) : 0;
+  if (series->us < LEAST_US) {
+    rge_series_free(series);
+    return rgh_fail(why, "its samples are no times: their median is below a picosecond");
+  }
+  series->spread = rgh_spread(series->medians, repetitions);
   merge_runs(scratch, (int)count, repetitions, scratch + count);
   series->quantiles = quantiles_of(scratch, (int)count);
   series->quantiles.deviation = 1.4826 * median_distance(scratch, (int)count, series->quantiles.median);

@@ -14,6 +14,7 @@ typedef struct rge_series {
   int repetitions;
   double us, spread; /* mean of the medians, and (largest - smallest) / mean */
   rge_quantiles quantiles;
+  uint64_t hash; /* of the samples in their order, to the nanosecond that a record keeps */
 } rge_series;
 
 /* Reads a list of numbers and cuts it into `repetitions` equal parts. False, with an empty series: it is no such list,

@@ -95,15 +95,16 @@ static void check_text(const rge_schema_node *node, const json_t *value, const p
 /* Whether the entries are but numbers, all fine: most of a record is lists of samples, and the long way takes long. */
 static bool are_plain_numbers(const rge_schema_node *node, const json_t *list) {
   if (node->kinds != (RGE_KIND_NUMBER | RGE_KIND_INTEGER) || node->allowed != NULL || node->constant != NULL ||
-      node->all != NULL || node->any != NULL || node->has_maximum) {
+      node->all != NULL || node->any != NULL) {
     return false;
   }
   const double least = node->has_minimum ? node->minimum : -INFINITY;
+  const double most = node->has_maximum ? node->maximum : INFINITY;
   for (size_t i = 0; i < json_array_size(list); i++) {
     const json_t *entry = json_array_get(list, i);
     if (!json_is_real(entry)) return false;
     const double number = json_real_value(entry);
-    if (number < least || (node->minimum_excluded && number == least)) return false;
+    if (number < least || number > most || (node->minimum_excluded && number == least)) return false;
   }
   return true;
 }

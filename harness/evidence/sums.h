@@ -4,8 +4,8 @@
 
 #include "harness/evidence/problems.h"
 
-/* Holds every file that the folder's XXH128SUMS lists against its digest, and adds a problem for each that differs or
- * is missing. A folder without such a list has no problem. Returns how many files were checked. */
-int rge_sums_check(const char *folder, rge_problems *problems);
+/* Holds every file that an XXH128SUMS of the folder, or of one below it, lists against its digest, and adds a problem
+ * for each that differs or is missing. A folder without such a list has no problem. */
+void rge_sums_check(const char *folder, rge_problems *problems);
 
 #endif /* ROPEGRAD_HARNESS_EVIDENCE_SUMS_H */

@@ -253,7 +253,7 @@ class Records(unittest.TestCase):
         ):
             software = {"gpu": gpu.facts(torch.device("cuda", 0))}
         environment = machine.environment(LIBRARY, "0.1.0", ["peers"], 16)
-        document = json.loads(json.dumps(record_json("suite", environment, software, Protocol(), True, [measured])))
+        document = json.loads(json.dumps(record_json("suite", None, environment, software, Protocol(), True, [measured])))
         self.assertEqual(problems_of(document), [])
         (row,) = document["summary"]
         self.assertEqual([p["ratio"] for p in row["peers"]], [2.0, 0.8])
@@ -290,6 +290,7 @@ class CommandLine(unittest.TestCase):
                 self.assertEqual(len(case["samples_us"]), 6)
                 self.assertEqual([p["name"] for p in case["peers"]], ["eager"])
                 self.assertAlmostEqual(case["peers"][0]["ratio"], case["peers"][0]["latency_us"] / case["latency_us"])
+        self.assertRegex(document["suite_digest"], "^xxh128:[0-9a-f]{32}$")
         self.assertIn("not compared here", out)
         self.assertIn("geometric mean", out)
 

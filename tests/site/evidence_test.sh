@@ -58,6 +58,12 @@ synthetic good.json "1, calls=5"
 agree good.json 0
 change good.json 'del(.environment.flags)' missing.json
 agree missing.json 1
+change good.json 'del(.suite_digest)' missing.json
+agree missing.json 1
+says "'suite_digest' is missing"
+change good.json '.cases[3].samples_us[2] = 1e308' huge.json
+agree huge.json 1
+says "samples_us\[2\]: 1e+308 is above 1e+12"
 change good.json '.environment.threads = "2"' type.json
 agree type.json 1
 change good.json '.cases[3].samples_us[2] = -1' negative.json
@@ -102,6 +108,26 @@ broken '.cases[1] = .cases[0]' "is there twice"
 broken '.cases[0].samples_us = .cases[0].samples_us[1:]' "repetitions of equal length"
 broken '.cases[0].op = "no_such_operator"' "no operator"
 broken '.suite_digest = "xxh128:00000000000000000000000000000000"' "suite_digest"
+broken '.suite_digest = null' "suite_digest is not known"
+broken '.passed = 79' "passed is 79, but 80"
+broken '.failed = 1' "failed is 1, but 0"
+broken '.summary += [.summary[0]]' "the summary has it more than once"
+broken '.summary += [.summary[0] + {op: "no_such_operator"}]' "summary\[5\]: no timed case"
+broken '.summary += [.summary[0] + {in_place: true}]' "summary\[5\]: no timed case"
+broken '.protocol.flush_bytes = 0' "do not empty the caches"
+broken '.environment.caches[0].instances = 8' "do not empty the caches"
+broken '.protocol.offset_step_bytes = 0' "tensors did not move"
+broken '.protocol.fresh_inputs = true' "those of the other protocol"
+broken '.protocol.name = "strict"' "those of the other protocol"
+broken '.protocol.method = "cupti"' "timer cupti does not time calls on cpu"
+broken '.protocol.repetitions = 1' "fewer than 3"
+broken '.cases[4].timed_calls = 50' "50 timed calls in 3 repetitions are not its 15 samples"
+broken '.protocol.timed_calls = 50' "are not the protocol's 50"
+broken '.cases[4].warmup_calls = 0' "0 warm-up calls"
+broken '.cases[].variant = "cuda.generic"' "variant cuda.generic does not run on cpu"
+broken '.environment.utc = "2026-02-30T00:00:00Z"' "no such time"
+broken '.environment.utc = "2026-13-01T00:00:00Z"' "no such time"
+broken '.cases[5].samples_us |= map(0) | .cases[5].floor.samples_us |= map(0)' "no times"
 broken '.cases[5].floor = null' "no floor"
 broken '.cases[7].dims.head_dim = 2' "head_dim is not that of the suite's case"
 broken '.cases[7].name = "a_case_of_ones_own"' "the suite has no such case"
@@ -116,6 +142,9 @@ broken_gpu() {
 }
 broken_gpu 'del(.environment.gpu.images.rope_2d)' "digest of its kernel image"
 broken_gpu '.cases[].read_bytes *= 100' "below the roofline that its bytes give"
+broken_gpu '.protocol.flush_bytes = 67108864' "do not empty the caches"
+broken_gpu '.cases[3].below_roofline = true' "below_roofline is not"
+broken_gpu '.protocol.method = "monotonic_clock"' "monotonic_clock does not time calls on cuda"
 broken_gpu '.cases[3].roofline_us = 0.001' "roofline_us does not follow"
 broken_gpu '.cases[3].roofline_us = null' "roofline_us does not follow"
 broken_gpu '.environment.gpu.datasheet_gb_per_s = null' "nothing says how fast its bytes can move"
@@ -127,16 +156,61 @@ expect 0 records check sums
 if command -v xxh128sum >/dev/null; then
   [ "$(cd sums && xxh128sum a.json)" = "$(cat sums/XXH128SUMS)" ] || fail "xxh128sum prints another digest"
 fi
+mkdir above && cp -r sums above/below
+expect 0 records check above
 echo >>sums/a.json
 expect 1 records check sums
 says "not the one of XXH128SUMS"
+echo >>above/below/a.json
+expect 1 records check above
+says "above/below/a.json: has the digest"
+rm above/below/a.json
+expect 1 records check above
+says "above/below/a.json: No such file"
+mkdir nothing
+expect 2 records check nothing
+says "no record found"
+expect 0 records check "$root/records/reported"
+# Notes are no problems, however many they are; and problems are told, however many notes came before.
+synthetic other.json "36, calls=5"
+change other.json '.cases |= map(.samples_us[0:5] |= map(. * 1.2) | .medians_us[0] *= 1.2
+  | .latency_us = (.medians_us | add / 3) | .spread = ((.medians_us | max - min) / .latency_us)
+  | .ratio = .latency_us / .floor_us) | .summary = []' noisy.json
+"$tool" records check noisy.json >out 2>err
+[ "$(grep -c "^note: .*repetitions differ" out)" -eq 80 ] || fail "notes: $(grep -c "^note:" out)"
+says "5 problems"
+jq '. as $all | .cases[0].name as $n | .cases = [range(100) as $i | $all.cases[0] | .name = "\($n)_\($i)"]' \
+  noisy.json >crowd.json
+expect 1 records check crowd.json
+says "note: crowd.json: and 60 more notes"
+says "crowd.json: and 6[0-9] more$"
+
+# ---- identities: a file keeps its own, whatever files there are beside it ----
+mkdir -p ids/a/b more
+for name in a a.record A 'a b' 'a(b)' a-b a/b a/b/c a--b; do
+  synthetic "ids/$name.json" "40, calls=5, ops={'rope_2d'}"
+  cp "ids/$name.json" kept.json
+  rm -rf alone && mkdir -p "alone/$(dirname "$name")" && cp kept.json "alone/$name.json"
+  expect 0 report --records alone --out ids-site
+  jq -r '.records[0].id' ids-site/records.json >>expected-ids
+done
+expect 0 report --records ids --out ids-site
+jq -r '.records[].id' ids-site/records.json | sort >got-ids
+[ "$(sort -u expected-ids)" = "$(cat got-ids)" ] || fail "identities: $(cat got-ids), not $(sort expected-ids)"
+[ "$(sort -u got-ids | wc -l)" -eq 9 ] || fail "identities are shared: $(cat got-ids)"
+grep -qx a got-ids && grep -qx a--b got-ids && grep -qx a--b--c got-ids || fail "plain names: $(cat got-ids)"
+cp ids/a.json more/
+synthetic more/a-b.json "50, calls=5, ops={'rope_2d'}"
+expect 0 report --records ids --records more --out ids-site
+[ "$(jq -r '.records[].id' ids-site/records.json | sort -u | wc -l)" -eq 11 ] || fail "the same name in two folders"
 
 # ---- tiers ----
 mkdir tiers
 cp good.json tiers/first.json
 synthetic tiers/second.json "3, day=9, calls=5"
 synthetic tiers/alone.json "4, commit='f' * 40, day=10, calls=5"
-change good.json '.environment.dirty = true | .environment.utc = "2026-03-01T00:00:00Z"' tiers/dirty.json
+synthetic other.json "8, day=13, calls=5"
+change other.json '.environment.dirty = true' tiers/dirty.json
 synthetic other.json "5, day=11, calls=5, commit='e' * 40"
 synthetic tiers/here.json "6, day=12, calls=5, commit='e' * 40"
 change other.json '.environment.memory_bytes = 99000000000' tiers/elsewhere.json
@@ -163,6 +237,47 @@ jq '.entries[] | select(.entry.op == "rope_2d") | .entry.latency_us' site/record
 [ "$(jq -n --slurpfile a expected --slurpfile b got '($a[0] - $b[0]) | fabs < 1e-6 * $a[0]')" = true ] ||
   fail "geometric mean: $(cat got), not $(cat expected)"
 
+# ---- a copy is no second run, whatever else of it was changed ----
+# copied FILTER: good.json and a copy with that change verify nothing, and say so.
+copied() {
+  rm -rf copies && mkdir copies
+  cp good.json copies/first.json
+  change good.json "$1" copies/second.json
+  expect 1 records check copies
+  says "first.json: has the raw samples of the record second"
+  says "second.json: has the raw samples of the record first"
+  expect 0 report --records copies --out copies-site
+  holds copies-site/records/first.json '.tier == "reported"'
+  holds copies-site/records/second.json '.tier == "reported"'
+}
+copied '.environment.utc = "2026-03-01T00:00:00Z"'
+copied '.environment.memory_bytes = 99000000000'
+copied '.environment.utc = "2026-03-01T00:00:00Z" | .cases |= reverse | .cases[0:70] |= map(.samples_us[0] += 1)'
+rm copies/second.json && cp good.json copies/again.json
+expect 0 records check copies
+says "note: .*is the same file as"
+expect 0 report --records copies --out copies-site
+holds copies-site/records/first.json '.tier == "reproducible"'
+
+# ---- what a time depends on is ranked apart: timer, protocol, threads, size of the machine ----
+mkdir settings
+cp good.json gpu.json settings/
+synthetic other.json "31, gpu='NVIDIA H200', calls=5"
+change other.json '.protocol.method = "cuda_events"' settings/events.json
+synthetic other.json "32, gpu='NVIDIA H200', calls=5"
+change other.json '.protocol |= (.name = "strict" | .fresh_inputs = true | .calls_compared = 1)' settings/strict.json
+synthetic other.json "33, calls=5"
+change other.json '.environment.threads = 1' settings/thread.json
+synthetic other.json "34, calls=5"
+change other.json '.environment.cpus_online = 64' settings/large.json
+expect 0 records check settings
+expect 0 report --records settings --out settings-site
+holds settings-site/operators/rope_2d.json '.boards | length == 1 and all(.ranked | all(.rank == 1))'
+holds settings-site/operators/rope_2d.json '.boards[0].ranked | map(.record) | sort
+  == ["events", "good", "gpu", "large", "strict", "thread"]'
+holds settings-site/index.json '.operators[0].best | map(.setting) | unique | length == 6'
+holds settings-site/records/good.json '.tier == "reproducible"'
+
 # ---- in place and out of place are ranked apart ----
 mkdir modes
 cp good.json modes/
@@ -174,12 +289,31 @@ holds modes-site/operators/kv_cache_update.json '.boards | map(.ranked | length)
 # ---- a record of peers: no floor, so not ranked, and its peers stand beside the cases of those that have one ----
 mkdir peers
 cp good.json peers/
-change good.json '.environment.utc = "2026-05-05T00:00:00Z" | .summary = []
-  | .cases |= map(.floor = null | .floor_us = null | .ratio = null | .threads = 2 | .peers = [
-      {name: "slow", fastest_form: true, latency_us: (.latency_us * 3), ratio: 3, verify: {status: "pass"}},
-      {name: "fast", fastest_form: true, latency_us: (.latency_us * 2), ratio: 2, verify: {status: "pass"}},
-      {name: "wrong", fastest_form: true, latency_us: 0.1, ratio: 0.1, verify: {status: "fail"}}])
-  | .cases += (.cases | map(.threads = 16 | .peers[1].latency_us /= 10))' peers/peers.json
+synthetic other.json "35, calls=5"
+# shellcheck disable=SC2016 # jq's variables
+change other.json '.environment.utc = "2026-05-05T00:00:00Z" | .summary = []
+  | def peer($name; $times): {name: $name, column: $name, fastest_form: true, latency_us: (.latency_us * $times),
+      medians_us: (.medians_us | map(. * $times)), samples_us: (.samples_us | map(. * $times)), spread,
+      ropegrad_us: .latency_us, ratio: $times, verify: {status: "pass"}};
+    .cases |= map(.floor = null | .floor_us = null | .ratio = null | .threads = 2
+      | .peers = [peer("slow"; 3), peer("fast"; 2), peer("wrong"; 0.1)] | .peers[2].verify.status = "fail")
+  | .passed *= 2 | .cases += (.cases | map(.threads = 16 | .peers[1] = peer("fast"; 0.2)))' peers/peers.json
+"$tool" records check peers/peers.json >out 2>err
+[ "$(grep -vc "summary does not have it" out)" -eq 1 ] || fail "peers: $(grep -v "summary does not have it" out | head -n 3)"
+# liar FILTER WORD: a record of peers with that change has the problem.
+liar() {
+  change peers/peers.json "$1" liar.json
+  expect 1 records check liar.json
+  says "$2"
+}
+liar '.cases[0].peers[0].ratio = 9' "ratio of the peer slow is 9, but"
+liar '.cases[0].peers[0].latency_us *= 2' "latency_us of the peer slow is"
+liar '.cases[0].peers[0].ropegrad_us = null' "has no ropegrad_us"
+liar 'del(.cases[0].peers[0].samples_us)' "time of the peer slow cannot be recomputed"
+liar '.cases[0].peers[0].column = "fast"' "called the fastest form of fast, and fast is faster"
+liar '.summary = [{op: .cases[0].op, in_place: false, threads: 2, cases: 16, geomean_latency_us: null,
+  geomean_floor_us: null, ratio: null, worst_ratio: null, worst_case: "",
+  peers: [{name: "slow", cases: 16, ratio: 30}]}]' "ratio of the peer slow in the summary is 30, but"
 expect 0 report --records peers --out peers-site
 holds peers-site/operators/rope_2d.json '.boards[0].ranked | map(.record) == ["good"]'
 holds peers-site/operators/rope_2d.json '.boards[0].details[0].cases | all(.peer.name == "fast" and .peer.times_as_long == 2)'

@@ -6,12 +6,20 @@ import json
 import pathlib
 import random
 import statistics
+import sys
 from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SUITE = json.loads((ROOT / "suites/sol-execbench-rope.json").read_text())
+sys.path.insert(0, str(ROOT))
+from peers.digest import file_digest  # noqa: E402
+
+SUITE_FILE = ROOT / "suites/sol-execbench-rope.json"
 COMMIT = "1234567890abcdef1234567890abcdef12345678"
 REPETITIONS = 3
+
+
+def suite_of(path: pathlib.Path) -> dict[str, Any]:
+    return json.loads(path.read_text())
 
 
 def geomean(values: list[float]) -> float:
@@ -75,7 +83,7 @@ def gpu_json(name: str) -> dict[str, Any]:
         "memory_bytes": 150000000000, "datasheet_gb_per_s": 4800.0, "sm_clock_max_mhz": 1980,
         "memory_clock_max_mhz": 3201, "sm_clock_mhz": 1980, "memory_clock_mhz": 3201, "temperature_c": 41.0,
         "power_limit_w": 700.0, "power_w": 300.0,
-        "images": {op: f"{n:032x}" for n, op in enumerate(sorted({c["op"] for c in SUITE["cases"]}))},
+        "images": {op: f"{n:032x}" for n, op in enumerate(sorted({c["op"] for c in suite_of(SUITE_FILE)["cases"]}))},
     }  # fmt: skip
 
 
@@ -90,11 +98,11 @@ def environment(gpu: str | None, cpu: str, utc: str, commit: str | None, argv: l
     }  # fmt: skip
 
 
-def protocol(gpu: bool) -> dict[str, Any]:
+def protocol(gpu: bool, calls: int) -> dict[str, Any]:
     return {
         "name": "faithful", "method": "cupti" if gpu else "monotonic_clock",
-        "method_library_version": 130000 if gpu else None, "warm": False, "flush_bytes": 67108864,
-        "offset_step_bytes": 256, "offset_range_bytes": 65536, "warmup_calls": 10, "timed_calls": 50,
+        "method_library_version": 130000 if gpu else None, "warm": False, "flush_bytes": 125829120 if gpu else 67108864,
+        "offset_step_bytes": 256, "offset_range_bytes": 65536, "warmup_calls": 10, "timed_calls": calls,
         "repetitions": REPETITIONS, "budget_s": None, "seed": 1, "fresh_inputs": False, "calls_compared": 0,
         "statistic": "mean over the repetitions of the median of a repetition",
     }  # fmt: skip
@@ -119,16 +127,18 @@ def summary(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def record(seed: int = 1, *, gpu: str | None = None, cpu: str = "AMD EPYC", day: int = 1, ratio: float = 1.05,
            commit: str | None = COMMIT, calls: int = 10, in_place_of: str | None = None,
-           ops: set[str] | None = None) -> dict[str, Any]:  # fmt: skip
-    """A record of the 80 cases; of one operator in place when in_place_of names it."""
+           ops: set[str] | None = None, suite_file: pathlib.Path = SUITE_FILE) -> dict[str, Any]:  # fmt: skip
+    """A record of a suite's cases, by default the 80; of one operator in place when in_place_of names it."""
     rng = random.Random(seed)
-    items = [i for i in SUITE["cases"] if in_place_of in (None, i["op"]) and (ops is None or i["op"] in ops)]
+    suite = suite_of(suite_file)
+    items = [i for i in suite["cases"] if in_place_of in (None, i["op"]) and (ops is None or i["op"] in ops)]
     cases = [case(rng, item, gpu is not None, ratio, calls, in_place_of is not None) for item in items]
     utc = f"2026-{1 + day // 28 % 12:02}-{1 + day % 28:02}T12:{seed % 60:02}:00Z"
     argv = ["build/ropegrad", "bench", "--device", "cuda" if gpu else "cpu", "--json", "record.json"]
     return {
-        "schema": "ropegrad-record-1", "suite": SUITE["suite"], "environment": environment(gpu, cpu, utc, commit, argv),
-        "passed": len(cases), "failed": 0, "skipped": 0, "protocol": protocol(gpu is not None), "cases": cases,
+        "schema": "ropegrad-record-1", "suite": suite["suite"],
+        "suite_digest": file_digest(suite_file), "environment": environment(gpu, cpu, utc, commit, argv),
+        "passed": len(cases), "failed": 0, "skipped": 0, "protocol": protocol(gpu is not None, calls), "cases": cases,
         "summary": summary(cases),
     }  # fmt: skip
 

@@ -16,21 +16,21 @@ static const char check_help[] =
     "is recomputed from its raw samples; a dirty or unknown commit, a missing field, a time below the roofline and a\n"
     "case that was timed without a pass are problems. Digests are recomputed: of the suite, of the kernel images "
     "where\n"
-    "this build is of the record's commit, and of every file that a folder's XXH128SUMS lists (xxh128sum writes it).\n"
+    "this build is of the record's commit, and of every file that an XXH128SUMS beside it lists (xxh128sum writes "
+    "it).\n"
     "Lines that begin with \"note\" are worth knowing and no problems.\n"
     "\n"
-    "Exit codes: 0 no problem; 1 problems; 2 wrong use, or a file that cannot be read at all.\n";
+    "Exit codes: 0 no problem; 1 problems; 2 wrong use, no record, or a file that cannot be read at all.\n";
 
 /* Returns how many problems there were besides notes. */
 static int print_problems(const char *path, const rge_problems *problems) {
-  int count = problems->left_out;
   for (int p = 0; p < problems->count; p++) {
     const bool note = problems->list[p].weight == RGE_NOTE;
     printf("%s%s: %s\n", note ? "note: " : "", path, problems->list[p].what.text);
-    count += !note;
   }
   if (problems->left_out > 0) printf("%s: and %d more\n", path, problems->left_out);
-  return count;
+  if (problems->notes_left_out > 0) printf("note: %s: and %d more notes\n", path, problems->notes_left_out);
+  return rge_problems_count(problems);
 }
 
 static int check_record(const rge_record *record) {
@@ -42,8 +42,9 @@ static int check_record(const rge_record *record) {
 static int check_sums(const char *path) {
   rge_problems problems = {0};
   rge_sums_check(path, &problems);
-  const int count = problems.count + problems.left_out;
+  const int count = rge_problems_count(&problems);
   for (int p = 0; p < problems.count; p++) printf("%s\n", problems.list[p].what.text);
+  if (problems.left_out > 0) printf("%s: and %d more\n", path, problems.left_out);
   rge_problems_free(&problems);
   return count;
 }
@@ -72,6 +73,9 @@ int rgt_records_check(int argc, char **argv) {
     printf("%d record%s checked, %d problem%s\n", index.num_records, index.num_records == 1 ? "" : "s",
            problems + refused, problems + refused == 1 ? "" : "s");
     code = refused > 0 ? RGT_WRONG_USE : problems > 0 ? RGT_MISMATCH : RGT_FINE;
+    if (index.num_records + index.num_reported + refused + problems == 0) {
+      code = rgt_complain(RGT_WRONG_USE, form.command, "no record found: %s holds no .json file", arguments.operand[0]);
+    }
   }
   rge_index_free(&index);
   rgt_library_close(&library);

@@ -23,12 +23,17 @@ static int by_speed(const rge_entry *a, const rge_entry *b) {
   return strcmp(a->record->id, b->record->id);
 }
 
+static int by_group(const rge_entry *a, const rge_entry *b) {
+  const int hardware = strcmp(a->hardware, b->hardware);
+  return hardware != 0 ? hardware : strcmp(a->setting, b->setting);
+}
+
 static int in_groups(const void *a, const void *b) {
   const rge_entry *x = *(const rge_entry *const *)a, *y = *(const rge_entry *const *)b;
   const int board = by_board(x, y);
   if (board != 0) return board;
-  const int hardware = strcmp(x->hardware, y->hardware);
-  return hardware != 0 ? hardware : by_speed(x, y);
+  const int group = by_group(x, y);
+  return group != 0 ? group : by_speed(x, y);
 }
 
 static int fastest_first(const void *a, const void *b) {
@@ -59,9 +64,9 @@ static bool make_groups(rgs_board *board, const rge_entry **entries, int count) 
   if (board->groups == NULL || board->ranked == NULL) return false;
   for (int e = 0; e < count; e++) {
     rgs_group *group = board->num_groups > 0 ? &board->groups[board->num_groups - 1] : NULL;
-    if (group == NULL || strcmp(group->hardware, entries[e]->hardware) != 0) {
+    if (group == NULL || by_group(group->entries[0], entries[e]) != 0) {
       group = &board->groups[board->num_groups++];
-      *group = (rgs_group){.hardware = entries[e]->hardware, .entries = &entries[e]};
+      *group = (rgs_group){.hardware = entries[e]->hardware, .setting = entries[e]->setting, .entries = &entries[e]};
     }
     group->count++;
   }
@@ -108,7 +113,7 @@ int rgs_boards_rank(const rgs_boards *boards, const rge_entry *entry) {
     if (board->op != entry->op || board->in_place != entry->in_place) continue;
     for (int g = 0; g < board->num_groups; g++) {
       const rgs_group *group = &board->groups[g];
-      if (strcmp(group->hardware, entry->hardware) != 0) continue;
+      if (by_group(group->entries[0], entry) != 0) continue;
       for (int e = 0; e < group->count; e++) {
         if (group->entries[e] == entry) return e + 1;
       }

@@ -4,9 +4,9 @@
 
 #include "harness/evidence/index.h"
 
-/* The entries of one hardware, the fastest first. */
+/* The entries of one hardware in one setting (threads, timer, protocol), the fastest first. */
 typedef struct rgs_group {
-  const char *hardware;
+  const char *hardware, *setting;
   const rge_entry **entries;
   int count;
 } rgs_group;
@@ -35,7 +35,7 @@ extern const char RGS_MAIN_SUITE[];
 bool rgs_boards_make(const rge_index *index, rgs_boards *boards);
 void rgs_boards_free(rgs_boards *boards);
 
-/* The place of an entry among those of its hardware, from 1; 0: it is not ranked. */
+/* The place of an entry in its group, from 1; 0: it is not ranked. */
 int rgs_boards_rank(const rgs_boards *boards, const rge_entry *entry);
 
 /* Where the case has its row on the operator's page: "b0h1c5". */

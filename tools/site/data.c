@@ -1,12 +1,14 @@
 #include "tools/site/data.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/evidence/provenance.h"
 #include "harness/evidence/text.h"
 
-json_t *rgs_number(double value) { return value > 0 ? json_real(value) : json_null(); }
+json_t *rgs_number(double value) { return value > 0 && isfinite(value) ? json_real(value) : json_null(); }
 
 json_t *rgs_text(const char *text) { return text != NULL && *text != '\0' ? json_string(text) : json_null(); }
 
@@ -20,9 +22,13 @@ json_t *rgs_problems_json(const rge_problems *problems) {
     json_array_append_new(list, json_pack("{s:s, s:b, s:o}", "weight", names[problem->weight], "lowers",
                                           problem->weight >= RGE_LOWERS, "text", rgs_text(problem->what.text)));
   }
-  if (problems->left_out > 0) {
-    json_array_append_new(list, json_pack("{s:s, s:b, s:s}", "weight", names[problems->worst], "lowers",
-                                          problems->worst >= RGE_LOWERS, "text", "and more of the kind"));
+  const int left_out[] = {problems->notes_left_out, problems->left_out};
+  for (int kind = RGE_NOTE; kind <= RGE_LOWERS; kind++) {
+    char text[32];
+    if (left_out[kind] == 0) continue;
+    snprintf(text, sizeof text, "and %d more", left_out[kind]);
+    json_array_append_new(
+        list, json_pack("{s:s, s:b, s:s}", "weight", names[kind], "lowers", kind == RGE_LOWERS, "text", text));
   }
   return list;
 }
@@ -41,6 +47,7 @@ json_t *rgs_entry_json(const rge_entry *entry, int rank) {
   json_t *object =
       json_pack("{s:s, s:s, s:b, s:s, s:s, s:s}", "op", entry->op->name, "title", entry->op->title, "in_place",
                 entry->in_place, "variant", entry->variant, "device", entry->device, "hardware", entry->hardware);
+  rgs_put(object, "setting", json_string(entry->setting));
   put_own(object, "setup", rge_setup_text(entry));
   rgs_put(object, "suite", rgs_text(record->suite));
   rgs_put(object, "record", json_string(record->id));
@@ -120,7 +127,7 @@ const rge_peer *rgs_peer_for(const rge_index *index, const rge_entry *entry, con
     const rge_record *record = &index->records[r];
     for (int e = 0; e < record->num_entries; e++) {
       const rge_entry *other = &record->entries[e];
-      if (!other->has_peers || !rge_entries_alike(entry, other) || other->threads != entry->threads) continue;
+      if (!other->has_peers || !rge_entries_alike(entry, other)) continue;
       for (int c = 0; c < other->num_cases; c++) {
         if (strcmp(other->cases[c].name, item->name) != 0) continue;
         const rge_peer *peer = fastest_of(&other->cases[c]);

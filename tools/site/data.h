@@ -24,7 +24,7 @@ json_t *rgs_case_json(const rge_entry *entry, const rge_case *item, const rge_pe
 /* "B=1 Hq=32 S=2048": the sizes that are known. The caller owns it; NULL: no memory. */
 char *rgs_axes_text(const rg_operator *op, const int64_t *dim);
 
-/* The fastest other implementation of the case that was timed on the same hardware in any record; NULL: none. */
+/* The fastest other implementation of the case that was timed on the same hardware and setting in any record; NULL: none. */
 const rge_peer *rgs_peer_for(const rge_index *index, const rge_entry *entry, const rge_case *item);
 
 /* [{"weight", "text"}, ...] */

@@ -26,14 +26,15 @@ static bool is_listed(const json_t *list, const rge_entry *entry) {
   for (size_t i = 0; i < json_array_size(list); i++) {
     const json_t *row = json_array_get(list, i);
     if (json_is_true(json_object_get(row, "in_place")) == entry->in_place &&
-        strcmp(json_string_value(json_object_get(row, "hardware")), entry->hardware) == 0) {
+        strcmp(json_string_value(json_object_get(row, "hardware")), entry->hardware) == 0 &&
+        strcmp(json_string_value(json_object_get(row, "setting")), entry->setting) == 0) {
       return true;
     }
   }
   return false;
 }
 
-/* Where nothing of a hardware ranks, the newest that was timed there, which says why it does not. */
+/* Where nothing of a hardware and setting ranks, the newest that was timed so, which says why it does not. */
 static void add_unranked(const rgs_site *site, const rg_operator *op, json_t *list) {
   for (int r = 0; r < site->index->num_records; r++) {
     const rge_record *record = &site->index->records[r];
@@ -47,7 +48,7 @@ static void add_unranked(const rgs_site *site, const rg_operator *op, json_t *li
   }
 }
 
-/* The first of every hardware, of the main suite's boards. */
+/* The first of every hardware and setting, of the main suite's boards. */
 static json_t *best_json(const rgs_site *site, const rg_operator *op) {
   json_t *list = json_array();
   for (int b = 0; b < site->boards.count; b++) {
