@@ -279,12 +279,17 @@ static rg_status check_overlap(const rg_operator *op, const rg_problem *problem,
   return RG_OK;
 }
 
-/* Sizes, then options: what an option may be depends on the sizes, and some sizes on options. */
-static rg_status bind(const rg_operator *op, rg_problem *problem, int source[RG_MAX_DIMS], rg_error *error) {
-  rg_status status = bind_dims(op, problem, source, error);
-  if (status == RG_OK) status = check_enums(op, problem->args, error);
-  if (status == RG_OK && op->resolve) status = op->resolve(problem, error);
-  return status;
+/* A dim that no given tensor has whole is read off a part of it. */
+static void bind_parts(const rg_operator *op, rg_problem *problem, int source[RG_MAX_DIMS]) {
+  for (int t = 0; t < op->num_tensors; ++t) {
+    if (!rg_given(problem, t)) continue;
+    for (int a = 0; a < op->tensors[t].rank; ++a) {
+      const rg_axis axis = op->tensors[t].axes[a];
+      if (axis.dim == RG_AXIS_FIXED || axis.divisor == 1 || source[axis.dim] >= 0) continue;
+      problem->dim[axis.dim] = problem->tensor[t].shape[a] * axis.divisor;
+      source[axis.dim] = t;
+    }
+  }
 }
 
 static rg_status begin(const rg_operator *op, const void *args, DLDevice device, rg_problem *problem, uint32_t *wanted,
@@ -302,7 +307,9 @@ rg_status rg_resolve(const rg_operator *op, const void *args, DLDevice device, r
   rg_status status = begin(op, args, device, problem, &wanted, error);
   if (status == RG_OK) status = check_given(op, problem, wanted, error);
   if (status == RG_OK) status = check_dtypes(op, problem, error);
-  if (status == RG_OK) status = bind(op, problem, source, error);
+  if (status == RG_OK) status = bind_dims(op, problem, source, error);
+  if (status == RG_OK) status = check_enums(op, args, error);
+  if (status == RG_OK && op->resolve) status = op->resolve(problem, error);
   if (status == RG_OK) status = check_shapes(op, problem, source, error);
   if (status == RG_OK) status = check_addresses(op, problem, wanted, error);
   if (status == RG_OK) status = check_overlap(op, problem, wanted, error);
@@ -315,6 +322,9 @@ rg_status rg_bind(const rg_operator *op, const void *args, DLDevice device, rg_p
   int source[RG_MAX_DIMS];
   rg_status status = begin(op, args, device, problem, &wanted, error);
   if (status == RG_OK) status = check_dtypes(op, problem, error);
-  if (status == RG_OK) status = bind(op, problem, source, error);
+  if (status == RG_OK) status = bind_dims(op, problem, source, error);
+  if (status == RG_OK) bind_parts(op, problem, source);
+  if (status == RG_OK) status = check_enums(op, args, error);
+  if (status == RG_OK && op->resolve) status = op->resolve(problem, error);
   return status;
 }
