@@ -7,6 +7,7 @@
  * Each byte moves once. Out of place every thread does its share of both steps without waiting for the others; in
  * place, where the second step clears what the first one reads, all finish the first before any begins the second. */
 #include "ops/kv_cache_update/kv_cache_update_gather.h"
+#include "ops/kv_cache_update/kv_cache_update_split.h"
 #include "src/base/parallel.h"
 
 /* Cache rows that the workspace has a bit for. */
@@ -17,12 +18,12 @@ enum { NAMED_ROWS = 8 * RG_WORKSPACE_BYTES };
 /* Sets the bits of the named rows in [begin, begin + rows), and the range that the step treats: all of them, or in
  * place from the first to the last named one. */
 static void name_rows(task *job, uint64_t *named, int64_t begin, int64_t rows) {
-  memset(named, 0, (size_t)((rows + 63) / 64) * sizeof *named);
+  clear_bits(named, rows);
   int64_t first = begin + rows, last = begin - 1;
   for (int64_t n = 0; n < job->problem->dim[DIM_N]; ++n) {
     const int64_t m = position(job, n);
     if (m < begin || m >= begin + rows) continue;
-    named[(m - begin) / 64] |= UINT64_C(1) << (m - begin) % 64;
+    set_bit(named, m - begin);
     first = m < first ? m : first;
     last = m > last ? m : last;
   }
@@ -32,30 +33,14 @@ static void name_rows(task *job, uint64_t *named, int64_t begin, int64_t rows) {
   job->end = job->in_place ? last + 1 : begin + rows;
 }
 
-/* The end of the run of rows, from row m to at most `end`, that are all named or all not. */
-static int64_t run_end(const task *job, int64_t m, int64_t end, bool *named) {
-  int64_t bit = m - job->block_begin;
-  *named = job->named[bit / 64] >> bit % 64 & 1;
-  const uint64_t same = *named ? UINT64_MAX : 0;
-  while (bit < end - job->block_begin) {
-    const uint64_t different = (job->named[bit / 64] ^ same) >> bit % 64;
-    if (different != 0) {
-      bit += __builtin_ctzll(different);
-      break;
-    }
-    bit += 64 - bit % 64;
-  }
-  return bit < end - job->block_begin ? bit + job->block_begin : end;
-}
-
 /* Rows [m, end) of one head of one cache. */
 static void pass_rows(const task *job, int cache, int cache_input, int64_t b, int64_t h, int64_t m, int64_t end) {
   const row_view *from = &job->view[cache], *to = &job->view[cache_input];
   const int64_t D = job->problem->dim[DIM_D];
   while (wanted(job, cache_input) && m < end) {
-    bool named;
-    const int64_t next = run_end(job, m, end, &named);
-    if (named) {
+    const int64_t bit = m - job->block_begin;
+    const int64_t next = bit_run_end(job->named, bit, end - job->block_begin) + job->block_begin;
+    if (bit_at(job->named, bit)) {
       clear_rows(to, row_at(to, b, h, m), next - m, D, job->stream);
     } else if (!job->in_place) {
       copy_rows(to, row_at(to, b, h, m), from, row_at(from, b, h, m), next - m, D, job->stream);
@@ -64,15 +49,10 @@ static void pass_rows(const task *job, int cache, int cache_input, int64_t b, in
   }
 }
 
-/* Keys and values are passed by turns, of about as many bytes each: two streams at a time keep memory busier than one.
- */
-enum { TURN_BYTES = 4096 };
-
 /* Items are the rows [job->begin, job->end) of every head of every batch. */
 static void pass_range(const task *job, int64_t begin, int64_t end) {
   const int64_t H = job->problem->dim[DIM_H], rows = job->end - job->begin;
-  const int64_t row_bytes = job->problem->dim[DIM_D] * job->view[GRAD_KEY_CACHE_INPUT].element;
-  const int64_t turn = row_bytes > 0 && row_bytes < TURN_BYTES ? TURN_BYTES / row_bytes : 1;
+  const int64_t turn = rows_of_turn(job->problem->dim[DIM_D] * job->view[GRAD_KEY_CACHE_INPUT].element);
   while (begin < end) {
     const int64_t b = begin / rows / H, h = begin / rows % H;
     int64_t m = job->begin + begin % rows;
@@ -86,11 +66,6 @@ static void pass_range(const task *job, int64_t begin, int64_t end) {
 }
 
 /* ---- both steps ---- */
-
-/* Each step's items are cut into as many parts, and a thread takes the same parts of both. */
-enum { PARTS = 4096 };
-
-static int64_t part_begin(int64_t items, int64_t part) { return items / PARTS * part + items % PARTS * part / PARTS; }
 
 static void run_parts(void *arg, int64_t begin, int64_t end) {
   const task *job = arg;

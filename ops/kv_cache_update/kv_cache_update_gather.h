@@ -7,7 +7,7 @@
 
 #include <stdalign.h>
 
-#include "ops/kv_cache_update/kv_cache_update_pairs.h"
+#include "ops/kv_cache_update/kv_cache_update_heads.h"
 #include "ops/kv_cache_update/kv_cache_update_spec.h"
 
 typedef struct task {

@@ -1,5 +1,5 @@
 /* Rows of strided tensors, and how they are moved or cleared bit for bit: the larger part of the operator's traffic.
- * Built once per level, as part of kv_cache_update_cpu.c. */
+ * Built once per level, as part of both directions. */
 #ifndef ROPEGRAD_OPS_KV_CACHE_UPDATE_ROWS_H
 #define ROPEGRAD_OPS_KV_CACHE_UPDATE_ROWS_H
 
