@@ -1,0 +1,282 @@
+"""ropegrad::kv_cache_update, its form in place, and its backward pass, which can be differentiated any number of times.
+
+With P the writing of rows that `cache_position` names and A the passing on of all others, the forward pass of a cache is
+A cache + P F(states, c), where F rotates the keys with c = (cos, sin) and leaves the values as they are. The key side
+needs the key tensors, cos and sin, the value side the value tensors; either may be left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+
+from ropegrad.torch._dispatch import Function, Operator, saved
+from ropegrad.torch._launch import ONCE, OPERATORS, dense, run, table
+
+Maybe = Optional[Tensor]
+_FORWARD, _BACKWARD = OPERATORS["kv_cache_update_forward"], OPERATORS["kv_cache_update"]
+
+
+# ---- kernels ----
+
+
+def _columns(cos: Maybe) -> int:
+    """rotary_dim; 0 stands for all columns."""
+    return 0 if cos is None else cos.shape[-1]
+
+
+def _run_forward(
+    key_cache: Maybe, value_cache: Maybe, key_states: Maybe, value_states: Maybe, cos: Maybe, sin: Maybe,
+    cache_position: Tensor, interleaved: bool, results: tuple[Maybe, Maybe], in_place: bool,
+) -> None:  # fmt: skip
+    device = cache_position.device
+    given = [dense(t, device) for t in (key_cache, value_cache, key_states, value_states)]
+    tables = (table(cos, device), table(sin, device))
+    made = given[:2] if in_place else [dense(t, device) for t in results]
+    run(
+        _FORWARD, device, (*given, *tables, dense(cache_position, device), *made),
+        (in_place, interleaved, _columns(cos)),
+    )  # fmt: skip
+
+
+def _forward(
+    key_cache: Maybe, value_cache: Maybe, key_states: Maybe, value_states: Maybe, cos: Maybe, sin: Maybe,
+    cache_position: Tensor, interleaved: bool,
+) -> list[Tensor]:  # fmt: skip
+    results = tuple(None if t is None else torch.empty_like(t) for t in (key_cache, value_cache))
+    _run_forward(
+        key_cache, value_cache, key_states, value_states, cos, sin, cache_position, interleaved,
+        (results[0], results[1]), False,
+    )  # fmt: skip
+    return [t for t in results if t is not None]
+
+
+def _in_place(
+    key_cache: Maybe, value_cache: Maybe, key_states: Maybe, value_states: Maybe, cos: Maybe, sin: Maybe,
+    cache_position: Tensor, interleaved: bool,
+) -> None:  # fmt: skip
+    _run_forward(
+        key_cache, value_cache, key_states, value_states, cos, sin, cache_position, interleaved,
+        (key_cache, value_cache), True,
+    )  # fmt: skip
+    for cache in (key_cache, value_cache):
+        if cache is not None:
+            torch.autograd.graph.increment_version(cache)
+
+
+def _results(
+    grad_key_cache: Maybe, grad_value_cache: Maybe, cos: Maybe, sin: Maybe, new_rows: int, wanted: list[bool]
+) -> list[Maybe]:
+    """Room for the gradients of key_cache, value_cache, key_states, value_states, cos and sin, where they are
+    wanted."""
+
+    def states(cache: Maybe) -> Maybe:
+        return None if cache is None else cache.new_empty((*cache.shape[:2], new_rows, cache.shape[3]))
+
+    likes = (grad_key_cache, grad_value_cache, grad_key_cache, grad_value_cache, cos, sin)
+    makers = (torch.empty_like, torch.empty_like, states, states, torch.empty_like, torch.empty_like)
+    return [make(t) if w and t is not None else None for make, t, w in zip(makers, likes, wanted)]
+
+
+def _backward(
+    grad_key_cache: Maybe, grad_value_cache: Maybe, key_states: Maybe, cos: Maybe, sin: Maybe, cache_position: Tensor,
+    interleaved: bool, wanted: list[bool],
+) -> list[Tensor]:  # fmt: skip
+    device = cache_position.device
+    results = _results(grad_key_cache, grad_value_cache, cos, sin, cache_position.shape[0], wanted)
+    key_cache, value_cache, keys, values, grad_cos, grad_sin = results
+    run(
+        _BACKWARD, device,
+        (dense(grad_key_cache, device), dense(grad_value_cache, device), dense(key_states, device),
+         table(cos, device), table(sin, device), dense(cache_position, device),
+         dense(keys, device), dense(values, device), table(grad_cos, device), table(grad_sin, device),
+         dense(key_cache, device), dense(value_cache, device)),
+        (False, ONCE, interleaved, _columns(cos)),
+    )  # fmt: skip
+    return [t for t in results if t is not None]
+
+
+# ---- without values ----
+
+
+def _fake_forward(
+    key_cache: Maybe, value_cache: Maybe, key_states: Maybe, value_states: Maybe, cos: Maybe, sin: Maybe,
+    cache_position: Tensor, interleaved: bool,
+) -> list[Tensor]:  # fmt: skip
+    return [torch.empty_like(t) for t in (key_cache, value_cache) if t is not None]
+
+
+def _fake_in_place(
+    key_cache: Maybe, value_cache: Maybe, key_states: Maybe, value_states: Maybe, cos: Maybe, sin: Maybe,
+    cache_position: Tensor, interleaved: bool,
+) -> None:  # fmt: skip
+    return None
+
+
+def _fake_backward(
+    grad_key_cache: Maybe, grad_value_cache: Maybe, key_states: Maybe, cos: Maybe, sin: Maybe, cache_position: Tensor,
+    interleaved: bool, wanted: list[bool],
+) -> list[Tensor]:  # fmt: skip
+    results = _results(grad_key_cache, grad_value_cache, cos, sin, cache_position.shape[0], wanted)
+    return [t for t in results if t is not None]
+
+
+# ---- autograd ----
+
+
+class _Forward(Function):
+    @staticmethod
+    def forward(
+        ctx: Any, kernel: Any, key_cache: Maybe, value_cache: Maybe, key_states: Maybe, value_states: Maybe, cos: Maybe,
+        sin: Maybe, cache_position: Tensor, interleaved: bool,
+    ) -> Any:  # fmt: skip
+        of_tables = ctx.needs_input_grad[5] or ctx.needs_input_grad[6]
+        ctx.save_for_backward(*saved(key_states if of_tables else None, cos, sin, cache_position))
+        ctx.interleaved = interleaved
+        ctx.has_keys = key_cache is not None
+        ctx.set_materialize_grads(False)
+        return tuple(
+            kernel(key_cache, value_cache, key_states, value_states, cos, sin, cache_position, interleaved)
+        )
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Maybe) -> Any:
+        wanted = list(ctx.needs_input_grad[1:7])
+        grad_keys, grad_values = grads if len(grads) == 2 else (grads[0], None) if ctx.has_keys else (None, grads[0])
+        return (None, *backward(grad_keys, grad_values, *ctx.saved_tensors, ctx.interleaved, wanted), None, None)
+
+
+class _Backward(Function):
+    @staticmethod
+    def forward(ctx: Any, kernel: Any, *arguments: Any) -> Any:
+        ctx.save_for_backward(*saved(*arguments[:6]))
+        ctx.interleaved, ctx.wanted = arguments[6:]
+        ctx.set_materialize_grads(False)
+        return tuple(kernel(*arguments))
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Maybe) -> Any:
+        grad_keys, grad_values, keys, cos, sin, position = ctx.saved_tensors
+        left = iter(cotangents)
+        v_key_cache, v_value_cache, v_keys, v_values, v_cos, v_sin = (next(left) if w else None for w in ctx.wanted)
+        needs = ctx.needs_input_grad[1:6]
+        grad_of_keys = grad_of_values = grad_of_states = None
+        grads_of_tables: list[Maybe] = [None, None]
+        if v_key_cache is not None or v_keys is not None:
+            cache, states = _either(v_key_cache, grad_keys), _either_states(v_keys, grad_keys, position)
+            grad_of_keys = kv_cache_update(cache, None, states, None, cos, sin, position, ctx.interleaved)[0]
+        if v_value_cache is not None or v_values is not None:
+            cache, states = _either(v_value_cache, grad_values), _either_states(v_values, grad_values, position)
+            grad_of_values = kv_cache_update(None, cache, None, states, None, None, position, ctx.interleaved)[0]
+        if v_keys is not None:
+            of = [False, False, False, False, needs[3], needs[4]]
+            grads_of_tables = backward(grad_keys, None, v_keys, cos, sin, position, ctx.interleaved, of)[4:]
+        if v_cos is not None or v_sin is not None:  # of the rotated columns alone
+            v_cos = torch.zeros_like(cos) if v_cos is None else v_cos
+            v_sin = torch.zeros_like(sin) if v_sin is None else v_sin
+            columns, width = cos.shape[-1], keys.shape[-1]
+            narrow = (lambda t: t) if columns == width else (lambda t: t[..., :columns])
+            pad = (0, width - columns)
+            blank = torch.zeros_like(narrow(grad_keys))
+            written = kv_cache_update(
+                blank, None, narrow(keys), None, v_cos, v_sin, position, ctx.interleaved
+            )[0]  # fmt: skip
+            written = torch.nn.functional.pad(written, pad)
+            grad_of_keys = written if grad_of_keys is None else grad_of_keys + written
+            of = [False, False, needs[2], False, False, False]
+            grad_of_states = backward(
+                narrow(grad_keys), None, None, v_cos, v_sin, position, ctx.interleaved, of
+            )[2]  # fmt: skip
+            if grad_of_states is not None:
+                grad_of_states = torch.nn.functional.pad(grad_of_states, pad)
+        results = (grad_of_keys, grad_of_values, grad_of_states, *grads_of_tables)
+        return (None, *(r if n else None for r, n in zip(results, needs)), None, None, None)
+
+
+def _either(cotangent: Maybe, cache: Tensor) -> Tensor:
+    return torch.zeros_like(cache) if cotangent is None else cotangent
+
+
+def _either_states(cotangent: Maybe, cache: Tensor, position: Tensor) -> Tensor:
+    if cotangent is not None:
+        return cotangent
+    return cache.new_zeros((*cache.shape[:2], position.shape[0], cache.shape[3]))
+
+
+def backward(
+    grad_keys: Maybe, grad_values: Maybe, keys: Maybe, cos: Maybe, sin: Maybe, position: Tensor, interleaved: bool,
+    wanted: list[bool],
+) -> list[Maybe]:  # fmt: skip
+    """Gradients of key_cache, value_cache, key_states, value_states, cos and sin; None for those that are not wanted or
+    are zero."""
+    sides = (grad_keys, grad_values, grad_keys, grad_values, grad_keys, grad_keys)
+    wanted = [w and side is not None for w, side in zip(wanted, sides)]
+    if not any(wanted):
+        return [None] * 6
+    made = iter(kv_cache_update_backward(grad_keys, grad_values, keys, cos, sin, position, interleaved, wanted))
+    return [next(made) if w else None for w in wanted]
+
+
+class _InPlace(Function):
+    """Of one cache, as a view that is changed in place must be the only result. With cos the keys', else the values'."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, cache: Tensor, states: Tensor, cos: Maybe, sin: Maybe, position: Tensor, interleaved: bool
+    ) -> Tensor:
+        of_tables = ctx.needs_input_grad[2] or ctx.needs_input_grad[3]
+        ctx.save_for_backward(*saved(states if of_tables else None, cos, sin, position))
+        ctx.interleaved = interleaved
+        ctx.mark_dirty(cache)
+        if cos is None:
+            _in_place(None, cache, None, states, None, None, position, interleaved)
+        else:
+            _in_place(cache, None, states, None, cos, sin, position, interleaved)
+        return cache
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        states, cos, sin, position = ctx.saved_tensors
+        of_cache, of_states, of_cos, of_sin = ctx.needs_input_grad[:4]
+        if cos is None:
+            wanted = [False, of_cache, False, of_states, False, False]
+            made = backward(None, grad, None, None, None, position, ctx.interleaved, wanted)
+            return made[1], made[3], None, None, None, None
+        wanted = [of_cache, False, of_states, False, of_cos, of_sin]
+        made = backward(grad, None, states, cos, sin, position, ctx.interleaved, wanted)
+        return made[0], made[2], made[4], made[5], None, None
+
+
+_INPUTS = "Tensor? key_states, Tensor? value_states, Tensor? cos, Tensor? sin, Tensor cache_position, bool interleaved"
+
+kv_cache_update = Operator(
+    f"kv_cache_update(Tensor? key_cache, Tensor? value_cache, {_INPUTS}) -> Tensor[]",
+    7, _forward, _fake_forward, _Forward,
+)  # fmt: skip
+kv_cache_update_ = Operator(
+    f"kv_cache_update_(Tensor(a!)? key_cache, Tensor(b!)? value_cache, {_INPUTS}) -> ()",
+    7, _in_place, _fake_in_place,
+)  # fmt: skip
+kv_cache_update_backward = Operator(
+    "kv_cache_update_backward(Tensor? grad_key_cache, Tensor? grad_value_cache, Tensor? key_states, Tensor? cos, "
+    "Tensor? sin, Tensor cache_position, bool interleaved, bool[6] wanted) -> Tensor[]",
+    6, _backward, _fake_backward, _Backward,
+)  # fmt: skip
+
+
+def update_in_place(
+    key_cache: Tensor, value_cache: Tensor, key_states: Tensor, value_states: Tensor, cos: Tensor, sin: Tensor,
+    position: Tensor, interleaved: bool,
+) -> None:  # fmt: skip
+    tensors = (key_cache, value_cache, key_states, value_states, cos, sin)
+    if not torch.is_grad_enabled() or not any([t.requires_grad for t in tensors]):
+        kv_cache_update_(*tensors, position, interleaved)
+    elif torch.compiler.is_compiling():  # which makes of it what it makes of any functional operator
+        keys, values = kv_cache_update(*tensors, position, interleaved)
+        key_cache.copy_(keys)
+        value_cache.copy_(values)
+    else:
+        _InPlace.apply(key_cache, key_states, cos, sin, position, interleaved)
+        _InPlace.apply(value_cache, value_states, None, None, position, interleaved)
