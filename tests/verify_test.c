@@ -61,9 +61,9 @@ static void plant(const rgh_case *item, const rgh_buffers *buffers, const rg_pro
   const double allowed = reference->magnitude[e] == RG_EXACT
                              ? 0
                              : allowance(output->dtype, reference->value[e], reference->magnitude[e], reference->terms);
-  /* Where nothing is allowed, any error will do. */
-  const double error = allowed > 0 ? 4 * allowed : 1;
-  rg_dtype_write(output->dtype, output->data, place, reference->value[e] + error);
+  /* Where nothing is allowed, any error will do. Towards zero: past a power of two an ulp would be twice what it is. */
+  const double error = copysign(allowed > 0 ? 4 * allowed : 1, reference->value[e]);
+  rg_dtype_write(output->dtype, output->data, place, reference->value[e] - error);
 
   rgh_comparison worst;
   rgh_message why;

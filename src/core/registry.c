@@ -50,9 +50,6 @@ static const rg_operator *const operators[RG_NUM_OPERATORS] = {
 #endif
 
 /* BRANCH ONLY: forward kernels that are not written yet are NULL. */
-#pragma weak rg_rotary_embedding_forward_cuda
-#pragma weak rg_rope_2d_forward_cuda
-#pragma weak rg_vision_rotary_forward_cuda
 #pragma weak rg_rope_apply_forward_cuda
 #pragma weak rg_kv_cache_update_forward_cuda
 #define DECLARE_LEVELS(name)           \

@@ -46,6 +46,30 @@ __device__ __forceinline__ void rg_sincos(float x, float *sine, float *cosine) {
 
 __device__ __forceinline__ void rg_sincos(double x, double *sine, double *cosine) { sincos(x, sine, cosine); }
 
+/* N at a time, in registers: one test for huge angles serves them all. A NaN passes the test, and as a NaN through the
+ * arithmetic. */
+template <int N>
+__device__ __forceinline__ void rg_sincos_all(const float (&theta)[N], float (&sine)[N], float (&cosine)[N]) {
+  float largest = 0.0f;
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    unsigned halves;
+    rg_sincos_unsigned(theta[i], &sine[i], &cosine[i], &halves);
+    sine[i] = rg_negate_odd(halves, sine[i]);
+    cosine[i] = rg_negate_odd(halves, cosine[i]);
+    largest = fmaxf(largest, fabsf(theta[i]));
+  }
+  if (largest > RG_SINCOS_LIMIT) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      float slow_sine, slow_cosine; /* of their own, so that those of the common path have no address */
+      rg_sincos_slow(theta[i], &slow_sine, &slow_cosine);
+      sine[i] = slow_sine;
+      cosine[i] = slow_cosine;
+    }
+  }
+}
+
 /* ---- grad_sin * cos(theta) - grad_cos * sin(theta), what the angle's gradient is made of ---- */
 
 __device__ __noinline__ static float rg_angle_gradient_slow(float grad_cos, float grad_sin, float theta) {

@@ -1,0 +1,140 @@
+/* The forward pass of rotary_embedding on CUDA. Bound by what it writes, 8 bytes an element in the suite's dtypes, and
+ * the halves of a row repeat each other: a thread makes a packet of angles and stores each result twice. */
+#include "ops/rotary_embedding/rotary_embedding_forward_cuda.h"
+#include "src/cuda/element.cuh"
+#include "src/cuda/sincos.cuh"
+
+typedef rotary_embedding_forward_rows_params rows_params;
+
+/* An angle is a product rounded by itself. */
+static __device__ __forceinline__ float angle_of(float position, float inv_freq) {
+  return __fmul_rn(position, inv_freq);
+}
+static __device__ __forceinline__ double angle_of(double position, double inv_freq) {
+  return __dmul_rn(position, inv_freq);
+}
+
+template <rg_cache_hint HINT, typename T, int N>
+static __device__ __forceinline__ void store_twice(T *tensor, int64_t at, uint32_t half, const float (&value)[N]) {
+  const rg_packet<T, N> packet = rg_pack<T, N>(value);
+  rg_store_packet<HINT, T, N>(tensor + at, packet);
+  rg_store_packet<HINT, T, N>(tensor + at + half, packet);
+}
+
+/* The row that a thread has as its r-th, the last one again where there are no more. */
+struct row_place {
+  uint32_t b, s;
+
+  __device__ __forceinline__ row_place() {}
+  __device__ __forceinline__ row_place(const rows_params &p, uint32_t wanted) {
+    const uint32_t row = min(wanted, p.rows - 1);
+    b = static_cast<uint32_t>((static_cast<uint64_t>(row) * p.batch_multiplier) >> p.batch_shift);
+    s = row - b * p.seq_len;
+  }
+};
+
+/* Rounded once to the angles' dtype. All are asked for before the first is converted. */
+template <typename P, int ROWS>
+static __device__ __forceinline__ void load_positions(const rows_params &p, const row_place (&at)[ROWS],
+                                                      float (&position)[ROWS]) {
+  P loaded[ROWS];
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    loaded[r] = __ldg(static_cast<const P *>(p.position_ids.data) + rg_offset(p.position_ids, at[r].b, at[r].s));
+  }
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) position[r] = static_cast<float>(loaded[r]);
+}
+
+/* A thread has one packet of each of ROWS rows, so many rows apart as a block does at once; whatever it reads, it asks
+ * for before it waits. HALF is D/2 where it is known; 0: p.half, and a block's threads are a multiple of a row's. */
+template <typename T, int HALF, int ROWS, rg_cache_hint HINT>
+static __device__ __forceinline__ void rows(const rows_params &p) {
+  enum { N = ROTARY_EMBEDDING_FORWARD_PACKET };
+  const uint32_t half = HALF != 0 ? HALF : p.half, lanes = half / N, apart = blockDim.x / lanes;
+  const uint32_t in_block = threadIdx.x / lanes, j = (threadIdx.x - in_block * lanes) * N;
+  const uint32_t first = blockIdx.x * (ROWS * apart) + in_block;
+  row_place place[ROWS];
+  float position[ROWS];
+  rg_packet<float, N> inv_freq[ROWS];
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    place[r] = row_place(p, first + r * apart);
+    inv_freq[r] = rg_load_packet<RG_CACHE_DEFAULT, float, N>(p.inv_freq + place[r].b * p.inv_freq_stride + j);
+  }
+  if (p.position_ids.dtype == RG_I64) {
+    load_positions<long long>(p, place, position);
+  } else if (p.position_ids.dtype == RG_I32) {
+    load_positions<int>(p, place, position);
+  } else {
+    load_positions<float>(p, place, position);
+  }
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    const uint32_t row = first + r * apart;
+    if (row >= p.rows) return;
+    const int64_t at = static_cast<int64_t>(row) * (2 * half) + j;
+    float theta[N], sine[N], cosine[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) theta[i] = angle_of(position[r], inv_freq[r].element[i]);
+    if (p.emb != nullptr) store_twice<HINT, float, N>(p.emb, at, half, theta);
+    rg_sincos_all<N>(theta, sine, cosine);
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      sine[i] *= p.scaling;
+      cosine[i] *= p.scaling;
+    }
+    if (p.cos != nullptr) store_twice<HINT, T, N>(static_cast<T *>(p.cos), at, half, cosine);
+    if (p.sin != nullptr) store_twice<HINT, T, N>(static_cast<T *>(p.sin), at, half, sine);
+  }
+}
+
+#define ROWS(name, T, how, HALF, ROWS_A_THREAD, HINT)                                                          \
+  extern "C" __global__ void rotary_embedding_forward_##name##__##how(const __grid_constant__ rows_params p) { \
+    rows<T, HALF, ROWS_A_THREAD, HINT>(p);                                                                     \
+  }
+#define ROWS_SHAPES(name, T)                                                        \
+  ROWS(name, T, d128_rows1, ROTARY_EMBEDDING_FORWARD_HALF, 1, RG_CACHE_DEFAULT)     \
+  ROWS(name, T, d128_rows1_once, ROTARY_EMBEDDING_FORWARD_HALF, 1, RG_CACHE_STREAM) \
+  ROWS(name, T, d128_rows2, ROTARY_EMBEDDING_FORWARD_HALF, 2, RG_CACHE_DEFAULT)     \
+  ROWS(name, T, d128_rows2_once, ROTARY_EMBEDDING_FORWARD_HALF, 2, RG_CACHE_STREAM) \
+  ROWS(name, T, any_d, 0, 1, RG_CACHE_DEFAULT)
+ROWS_SHAPES(f32, float)
+ROWS_SHAPES(bf16, __nv_bfloat16)
+ROWS_SHAPES(f16, __half)
+
+/* A position, rounded once to the angles' dtype. */
+template <typename Real>
+static __device__ __forceinline__ Real position_at(const rg_device_tensor &position_ids, int64_t offset) {
+  const bool integer = position_ids.dtype == RG_I64 || position_ids.dtype == RG_I32;
+  return integer ? static_cast<Real>(rg_load_index(position_ids, offset)) : rg_load<Real>(position_ids, offset);
+}
+
+/* Any strides and dtypes: threads of a warp take neighbours along the frequencies. */
+template <typename Real>
+static __device__ __forceinline__ void general(const rotary_embedding_forward_general_params &p) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  const Real scaling = static_cast<Real>(p.scaling);
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < p.angles; i += step) {
+    const int64_t row = i / p.half, j = i - row * p.half;
+    const int64_t b = row / p.seq_len, s = row - b * p.seq_len;
+    const Real theta = angle_of(position_at<Real>(p.position_ids, rg_offset(p.position_ids, b, s)),
+                                rg_load<Real>(p.inv_freq, rg_offset(p.inv_freq, b, j)));
+    Real sine, cosine;
+    rg_sincos(theta, &sine, &cosine);
+    for (int64_t d = j; d < 2 * p.half; d += p.half) {
+      if (p.emb.data != nullptr) rg_store(p.emb, rg_offset(p.emb, b, s, d), theta);
+      if (p.cos.data != nullptr) rg_store(p.cos, rg_offset(p.cos, b, s, d), cosine * scaling);
+      if (p.sin.data != nullptr) rg_store(p.sin, rg_offset(p.sin, b, s, d), sine * scaling);
+    }
+  }
+}
+
+extern "C" __global__ void rotary_embedding_forward_any__general(
+    const __grid_constant__ rotary_embedding_forward_general_params p) {
+  general<float>(p);
+}
+extern "C" __global__ void rotary_embedding_forward_f64__general(
+    const __grid_constant__ rotary_embedding_forward_general_params p) {
+  general<double>(p);
+}
