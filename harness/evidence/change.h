@@ -26,16 +26,26 @@ typedef struct rge_change {
 /* Both timed. */
 rge_change rge_case_change(const rge_case *before, const rge_case *after);
 
-/* Over the cases that both have, geometric means; *matched is their number. Meaningless when that is 0. */
-rge_change rge_entry_change(const rge_entry *before, const rge_entry *after, int *matched);
-
-/* The case of that name; NULL: none, or not timed. */
-const rge_case *rge_timed_case(const rge_entry *entry, const char *name);
-
-/* The entry of the other record that measured the same as `entry`; NULL: none. */
+/* The entry of the other record that is most like `entry`: of the same operator and mode, if it can be in the same
+ * setting and of the same variant. NULL: none. */
 const rge_entry *rge_counterpart(const rge_record *record, const rge_entry *entry);
 
 /* Whether times of the two entries may be compared at all; the reason says what differs. */
 bool rge_comparable(const rge_entry *before, const rge_entry *after, rgh_message *why);
+
+/* The case of that name; NULL: none. */
+const rge_case *rge_case_named(const rge_entry *entry, const char *name);
+
+/* Whether two timed cases of comparable entries measured the same: sizes, bytes (which tell dtypes and wanted outputs
+ * apart), and samples that noise can be told from. The reason says what differs. */
+bool rge_cases_comparable(const rg_operator *op, const rge_case *before, const rge_case *after, rgh_message *why);
+
+/* Over the timed cases that both have and that can be compared. */
+typedef struct rge_whole {
+  int cases;                  /* 0: the rest means nothing */
+  double before_us, after_us; /* geometric means */
+  rge_change change;          /* of those */
+} rge_whole;
+rge_whole rge_entry_change(const rge_entry *before, const rge_entry *after);
 
 #endif /* ROPEGRAD_HARNESS_EVIDENCE_CHANGE_H */

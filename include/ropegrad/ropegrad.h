@@ -112,8 +112,8 @@ RG_API rg_status rg_device_status(DLDevice device, char *why, size_t why_bytes);
 /* Releases the context, on CUDA after waiting for its stream. NULL is allowed and does nothing. */
 RG_API void rg_context_destroy(rg_context *context);
 
-/* CUDA: the stream, a CUstream or cudaStream_t of the context's device, that later calls run on; NULL: the device's
- * default stream, which is what a new context has. The caller keeps the stream alive while calls run on it.
+/* CUDA: the stream of the context's device, as the driver's or the runtime's handle, that later calls run on; NULL: the
+ * device's default stream, which is what a new context has. The caller keeps the stream alive while calls run on it.
  * RG_ERR_NULL: context is NULL. RG_ERR_DEVICE: it is a context of the CPU. */
 RG_API rg_status rg_context_set_stream(rg_context *context, void *stream);
 

@@ -150,6 +150,13 @@ typedef struct rg_reference_output {
 } rg_reference_output;
 #define RG_EXACT (-1.0)
 
+/* The problem of a public benchmark that an operator solves; see docs/sol-execbench.md. */
+typedef struct rg_benchmark_problem {
+  const char *definition;       /* the benchmark's name of it */
+  const char *const *arguments; /* tensors and options in the order of the benchmark's calls, outputs last; then NULL */
+  const char *const *options;   /* what else the problem fixes: an option, its value, ...; then NULL. NULL: nothing */
+} rg_benchmark_problem;
+
 typedef struct rg_error rg_error;
 
 struct rg_operator {
@@ -165,6 +172,7 @@ struct rg_operator {
   int8_t num_dims, num_tensors, num_params;
   int8_t slice_dim;      /* results at different indices of this dim do not depend on each other; -1: none such */
   int8_t in_place_param; /* index of the in_place option in params, -1: none */
+  const rg_benchmark_problem *benchmark; /* NULL: no benchmark has it */
   /* Checks the options and sets the derived dims. NULL: nothing to do. */
   rg_status (*resolve)(rg_problem *problem, rg_error *error);
   /* Checks values that only the host can read, before anything is written. NULL: nothing to do. */
@@ -206,8 +214,8 @@ double rg_dev_allowance_used(rg_dtype dtype, double value, double reference, dou
 /* The device code of operator number `index`, as this build embeds it; NULL and 0 in a build without CUDA. */
 void rg_dev_cuda_image(int index, const void **image, size_t *bytes);
 
-/* What a context on a CUDA device works with: its CUcontext and its CUstream. NULL: a context of another device, or the
- * default stream. */
+/* What a context on a CUDA device works with: the driver's handles of its context and its stream. NULL: a context of
+ * another device, or the default stream. */
 void *rg_dev_cuda_primary_context(const rg_context *context);
 void *rg_dev_cuda_stream(const rg_context *context);
 

@@ -135,6 +135,22 @@ static void backward_cost(const rg_problem *p, rg_cost *cost) {
                 (rg_given(p, GRAD_SIN) ? 2 : 0) * elements;
 }
 
+static const char *const benchmark_arguments[] = {"grad_key_cache",
+                                                  "grad_value_cache",
+                                                  "key_states",
+                                                  "cos",
+                                                  "sin",
+                                                  "cache_position",
+                                                  "grad_key_states",
+                                                  "grad_value_states",
+                                                  "grad_cos",
+                                                  "grad_sin",
+                                                  "grad_key_cache_input",
+                                                  "grad_value_cache_input",
+                                                  NULL};
+static const rg_benchmark_problem benchmark = {.definition = "062_kv_cache_update_with_rope_backward",
+                                               .arguments = benchmark_arguments};
+
 const rg_operator rg_kv_cache_update_backward_contract = {
     .name = "kv_cache_update",
     .function = "rg_kv_cache_update_backward",
@@ -153,6 +169,7 @@ const rg_operator rg_kv_cache_update_backward_contract = {
     .num_params = NUM_BACKWARD_PARAMS,
     .slice_dim = DIM_B,
     .in_place_param = PARAM_IN_PLACE,
+    .benchmark = &benchmark,
     .resolve = backward_resolve,
     .check_values = backward_check_values,
     .cost = backward_cost,

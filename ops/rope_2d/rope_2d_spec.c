@@ -30,6 +30,10 @@ static void backward_cost(const rg_problem *p, rg_cost *cost) {
   cost->flops = 3 * rg_tensor_elements(&p->tensor[GRAD_IDX_THETA]);
 }
 
+static const char *const benchmark_arguments[] = {"grad_cos", "grad_sin", "idx_theta", "grad_idx_theta", NULL};
+static const rg_benchmark_problem benchmark = {.definition = "090_batched_2d_rope_position_encoding_backward",
+                                               .arguments = benchmark_arguments};
+
 const rg_operator rg_rope_2d_backward_contract = {
     .name = "rope_2d",
     .function = "rg_rope_2d_backward",
@@ -43,6 +47,7 @@ const rg_operator rg_rope_2d_backward_contract = {
     .num_tensors = NUM_BACKWARD_TENSORS,
     .slice_dim = DIM_S,
     .in_place_param = -1,
+    .benchmark = &benchmark,
     .cost = backward_cost,
     .reference = rg_rope_2d_backward_reference,
 };

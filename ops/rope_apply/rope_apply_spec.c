@@ -90,6 +90,13 @@ static void backward_cost(const rg_problem *p, rg_cost *cost) {
   cost->write_bytes += rg_tensor_distinct_bytes(&p->tensor[GRAD_COS]) + rg_tensor_distinct_bytes(&p->tensor[GRAD_SIN]);
 }
 
+static const char *const benchmark_arguments[] = {"grad_q_embed", "grad_k_embed", "q",        "k",        "cos", "sin",
+                                                  "grad_q",       "grad_k",       "grad_cos", "grad_sin", NULL};
+static const char *const benchmark_options[] = {"sin_pairing", "same_half", NULL};
+static const rg_benchmark_problem benchmark = {.definition = "068_fused_rope_application_backward",
+                                               .arguments = benchmark_arguments,
+                                               .options = benchmark_options};
+
 const rg_operator rg_rope_apply_backward_contract = {
     .name = "rope_apply",
     .function = "rg_rope_apply_backward",
@@ -107,6 +114,7 @@ const rg_operator rg_rope_apply_backward_contract = {
     .num_params = sizeof backward_params / sizeof *backward_params,
     .slice_dim = DIM_S,
     .in_place_param = -1,
+    .benchmark = &benchmark,
     .resolve = backward_resolve,
     .cost = backward_cost,
     .reference = rg_rope_apply_backward_reference,

@@ -43,6 +43,11 @@ static void backward_cost(const rg_problem *p, rg_cost *cost) {
   cost->flops = 7 * rg_tensor_elements(&emb_read) + rg_tensor_elements(&p->tensor[GRAD_POSITION_IDS]);
 }
 
+static const char *const benchmark_arguments[] = {"grad_cos",          "grad_sin",          "emb", "inv_freq_expanded",
+                                                  "attention_scaling", "grad_position_ids", NULL};
+static const rg_benchmark_problem benchmark = {.definition = "014_rotary_embedding_with_attention_scaling_backward",
+                                               .arguments = benchmark_arguments};
+
 const rg_operator rg_rotary_embedding_backward_contract = {
     .name = "rotary_embedding",
     .function = "rg_rotary_embedding_backward",
@@ -60,6 +65,7 @@ const rg_operator rg_rotary_embedding_backward_contract = {
     .num_params = 1,
     .slice_dim = DIM_S,
     .in_place_param = -1,
+    .benchmark = &benchmark,
     .cost = backward_cost,
     .reference = rg_rotary_embedding_backward_reference,
 };

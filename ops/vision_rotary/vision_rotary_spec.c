@@ -40,6 +40,11 @@ static void backward_cost(const rg_problem *p, rg_cost *cost) {
   cost->flops = 5 * rg_tensor_elements(&p->tensor[EMB]);
 }
 
+static const char *const benchmark_arguments[] = {"grad_cos", "grad_sin",      "pos_ids", "inv_freq",
+                                                  "emb",      "grad_inv_freq", NULL};
+static const rg_benchmark_problem benchmark = {.definition = "024_vision_rotary_position_embedding_generation_backward",
+                                               .arguments = benchmark_arguments};
+
 const rg_operator rg_vision_rotary_backward_contract = {
     .name = "vision_rotary",
     .function = "rg_vision_rotary_backward",
@@ -55,6 +60,7 @@ const rg_operator rg_vision_rotary_backward_contract = {
     .num_tensors = NUM_BACKWARD_TENSORS,
     .slice_dim = -1,
     .in_place_param = -1,
+    .benchmark = &benchmark,
     .cost = backward_cost,
     .reference = rg_vision_rotary_backward_reference,
 };

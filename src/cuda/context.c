@@ -156,12 +156,6 @@ rg_status rg_cuda_context_check(rg_cuda_context *cuda, rg_error *error) {
 
 const rg_cuda_device *rg_cuda_device_of(const rg_cuda_call *call) { return &call->cuda->device; }
 
-int64_t rg_cuda_cap_blocks(const rg_cuda_call *call, int64_t blocks) {
-  enum { BLOCKS_A_MULTIPROCESSOR = 8 }; /* 2048 threads, as many as one holds */
-  const int64_t most = (int64_t)BLOCKS_A_MULTIPROCESSOR * call->cuda->device.multiprocessors;
-  return blocks < most ? blocks : most;
-}
-
 void *rg_cuda_workspace(const rg_cuda_call *call) { return (void *)(uintptr_t)call->cuda->memory; }
 
 rg_cuda_error_word *rg_cuda_error_word_of(const rg_cuda_call *call) {

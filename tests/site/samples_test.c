@@ -75,6 +75,9 @@ static void test_verdicts(void **state) {
   assert_int_equal(judge(timed(10, 9, 0.01), timed(9, 7, 0.01)), RGE_DRIFT);
   /* What 10 % means depends on how the samples are spread. */
   assert_int_equal(judge(timed(10, 9, 0.5), timed(11, 9, 0.5)), RGE_SAME);
+  /* A wide spread hides a hundredfold change neither up nor down. */
+  assert_int_equal(judge(timed(10, 9, 6), timed(1000, 9, 6)), RGE_SLOWER);
+  assert_int_equal(judge(timed(1000, 9, 6), timed(10, 9, 6)), RGE_FASTER);
   /* Without a floor the time alone decides. */
   assert_int_equal(judge(timed(10, 0, 0.01), timed(15, 0, 0.01)), RGE_SLOWER);
   rge_case restless = timed(11, 9, 0.01);

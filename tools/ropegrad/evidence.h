@@ -2,6 +2,7 @@
 #ifndef ROPEGRAD_TOOLS_EVIDENCE_H
 #define ROPEGRAD_TOOLS_EVIDENCE_H
 
+#include "harness/evidence/change.h"
 #include "harness/evidence/index.h"
 #include "tools/ropegrad/tool.h"
 
@@ -42,8 +43,20 @@ int rgt_complain_refusals(const rge_index *index, const char *command);
 
 /* ---- compare.c ---- */
 
-/* Prints both records side by side with a verdict a case and an operator. Returns the exit code. */
-int rgt_print_changes(const rge_record *before, const rge_record *after, const char *command);
+/* What two records have in common, and what not. Numbers of cases. */
+typedef struct rgt_changes {
+  int verdict[RGE_NUM_VERDICTS]; /* of the compared ones */
+  int compared;
+  int hidden;         /* of those that differ by less than noise, but by more than 10 % */
+  int lacking;        /* timed in the old record, not in the new one at all */
+  int untimed;        /* timed in the old record; the new one has them and no time */
+  int added;          /* in the new record alone */
+  int unlike;         /* in both, and not of the same thing */
+  bool another_suite; /* the digests of the suites differ */
+} rgt_changes;
+
+/* Prints both records side by side, with a verdict a case and an operator and a line for what cannot be compared. */
+rgt_changes rgt_print_changes(const rge_record *before, const rge_record *after);
 
 /* ---- the parts of `records` ---- */
 

@@ -10,8 +10,13 @@
 static const struct {
   const char *name;
   int (*run)(int argc, char **argv, const char *const *full_argv);
-} commands[] = {{"list", rgt_list},     {"verify", rgt_verify},   {"bench", rgt_bench},
-                {"report", rgt_report}, {"records", rgt_records}, {"compare", rgt_compare}};
+} commands[] = {{"list", rgt_list},
+                {"verify", rgt_verify},
+                {"bench", rgt_bench},
+                {"report", rgt_report},
+                {"records", rgt_records},
+                {"compare", rgt_compare},
+                {"export-solution", rgt_export_solution}};
 enum { NUM_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const char help[] =
@@ -24,6 +29,7 @@ static const char help[] =
     "  ropegrad records check DIR       hold records against their schema and their own samples\n"
     "  ropegrad records reproduce FILE  run a record's command again here, and compare\n"
     "  ropegrad compare OLD NEW         what became slower or faster beyond noise\n"
+    "  ropegrad export-solution         an operator's kernels as a solution for SOL-ExecBench's harness\n"
     "  ropegrad COMMAND --help          options, examples, and what the columns mean\n"
     "  ropegrad --version\n"
     "\n"

@@ -95,5 +95,6 @@ int rgt_bench(int argc, char **argv, const char *const *full_argv);
 int rgt_report(int argc, char **argv, const char *const *full_argv);
 int rgt_records(int argc, char **argv, const char *const *full_argv);
 int rgt_compare(int argc, char **argv, const char *const *full_argv);
+int rgt_export_solution(int argc, char **argv, const char *const *full_argv);
 
 #endif /* ROPEGRAD_TOOLS_TOOL_H */
