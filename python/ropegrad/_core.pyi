@@ -1,8 +1,8 @@
-from typing import Optional, TypedDict, Union
+from typing import TypedDict
 
 # (data_ptr, dtype, shape, strides): a dtype of DTYPES, strides in elements or None for row-major.
-Tensor = tuple[int, int, tuple[int, ...], Optional[tuple[int, ...]]]
-Number = Union[int, float]
+Tensor = tuple[int, int, tuple[int, ...], tuple[int, ...] | None]
+Number = int | float
 
 class Dim(TypedDict):
     name: str  # "batch_size"
@@ -40,14 +40,10 @@ class Operator(TypedDict):
     params: tuple[Param, ...]
 
 class Context:
-    def __new__(
-        cls, device_type: int, device_id: int, threads: int = 0, variant: Optional[str] = None
-    ) -> Context: ...
-    def call(
-        self, op_index: int, tensors: tuple[Optional[Tensor], ...], params: tuple[Number, ...], /
-    ) -> None: ...
+    def __new__(cls, device_type: int, device_id: int, threads: int = 0, variant: str | None = None) -> Context: ...
+    def call(self, op_index: int, tensors: tuple[Tensor | None, ...], params: tuple[Number, ...], /) -> None: ...
     def sizes(
-        self, op_index: int, tensors: tuple[Optional[Tensor], ...], params: tuple[Number, ...], /
+        self, op_index: int, tensors: tuple[Tensor | None, ...], params: tuple[Number, ...], /
     ) -> tuple[int, ...]: ...
     def set_stream(self, handle: int, /) -> None: ...
     def check(self) -> None: ...

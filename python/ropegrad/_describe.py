@@ -96,7 +96,7 @@ def docstring(contract: Contract) -> str:
         lines += ["Options:", *(_param_line(contract, param) for param in contract.params)]
     lines += ["Outputs, of which `wanted` names some:", *(_tensor_line(contract, t) for t in contract.outputs)]
     lines.append("What holds for every operator, and what is raised: see ropegrad.numpy.")
-    text = []
+    text: list[str] = []
     for line in lines:
         # A paragraph begins wherever the indentation ends.
         text += [*([] if line.startswith(" ") or not text else [""]), *_wrapped(line, "  ")]

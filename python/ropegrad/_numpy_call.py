@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Optional
+from typing import Any
 
 import numpy
 
 from ropegrad import _core
-from ropegrad._contexts import context_of
+from ropegrad._contexts import cpu_context
 from ropegrad._contract import Contract
 
 Array = numpy.ndarray[Any, Any]
 
 
-def _dtype_from(dtype: object) -> numpy.dtype[Any]:
+def _dtype_from(dtype: Any) -> numpy.dtype[Any]:
     """A dtype, or its name; NumPy learns bfloat16 from ml_dtypes alone."""
     if dtype == "bfloat16":
         import ml_dtypes
 
-        return numpy.dtype(ml_dtypes.bfloat16)
-    return numpy.dtype(dtype)  # type: ignore[call-overload, no-any-return]
+        dtype = ml_dtypes.bfloat16
+    made: numpy.dtype[Any] = numpy.dtype(dtype)
+    return made
 
 
 class Call:
@@ -28,7 +29,7 @@ class Call:
 
     def __init__(self, contract: Contract, keywords: Mapping[str, object]) -> None:
         self.contract = contract
-        self.arrays: list[Optional[Array]] = [None] * len(contract.tensors)
+        self.arrays: list[Array | None] = [None] * len(contract.tensors)
         for t in contract.inputs:
             self._give(t, keywords.get(contract.tensors[t]["name"]))
         self.params = tuple(
@@ -36,7 +37,7 @@ class Call:
         )
         place = contract.spec["in_place_param"]
         self.in_place = place >= 0 and bool(self.params[place])
-        self.context = context_of(_core.CPU, 0)
+        self.context = cpu_context()
 
     def _error_text(self, t: int, text: str) -> str:
         return f"{self.contract.name}: {self.contract.tensors[t]['name']}: {text}"
@@ -50,7 +51,7 @@ class Call:
             raise ValueError(self._error_text(t, "the array is read-only"))
         self.arrays[t] = array
 
-    def give_outputs(self, out: Mapping[str, Array], wanted: Optional[Iterable[str]], dtype: object) -> None:
+    def give_outputs(self, out: Mapping[str, Array], wanted: Iterable[str] | None, dtype: object) -> None:
         """Takes the wanted outputs from `out`, from the inputs that they replace, or makes them."""
         to_make = []
         for t in self._wanted(out, wanted):
@@ -66,7 +67,7 @@ class Call:
             for t in to_make:
                 self.arrays[t] = numpy.empty(self._shape(t, sizes), self._dtype(t, dtype))
 
-    def _wanted(self, out: Mapping[str, Array], wanted: Optional[Iterable[str]]) -> list[int]:
+    def _wanted(self, out: Mapping[str, Array], wanted: Iterable[str] | None) -> list[int]:
         names = [self.contract.tensors[t]["name"] for t in self.contract.outputs]
         asked = {*out, *(wanted if wanted is not None else ())}
         for name in asked.difference(names):
@@ -96,15 +97,15 @@ class Call:
         given = [(spec, array) for spec, array in zip(self.contract.tensors, self.arrays) if array is not None]
         for spec, array in given:
             if spec["dtype_group"] == group:
-                return array.dtype
+                return numpy.dtype(array.dtype)
         if dtype is not None:
             return _dtype_from(dtype)
         return numpy.dtype("float64" if any(array.dtype == "float64" for _, array in given) else "float32")
 
-    def _tensors(self) -> tuple[Optional[_core.Tensor], ...]:
+    def _tensors(self) -> tuple[_core.Tensor | None, ...]:
         return tuple(self._tensor(t, array) for t, array in enumerate(self.arrays))
 
-    def _tensor(self, t: int, array: Optional[Array]) -> Optional[_core.Tensor]:
+    def _tensor(self, t: int, array: Array | None) -> _core.Tensor | None:
         if array is None:
             return None
         number = _core.DTYPES.get(array.dtype.name)
@@ -114,10 +115,11 @@ class Call:
             divmod(stride, array.itemsize) if size > 1 else (0, 0) for size, stride in zip(array.shape, array.strides)
         ]
         if any(rest for _, rest in strides):
-            raise ValueError(self._error_text(t, f"its strides {array.strides} split elements of {array.itemsize} bytes"))
+            text = f"its strides, {array.strides} bytes, are no multiples of its {array.itemsize} bytes an element"
+            raise ValueError(self._error_text(t, text))
         return array.ctypes.data, number, array.shape, tuple(stride for stride, _ in strides)
 
-    def run(self) -> list[Optional[Array]]:
+    def run(self) -> list[Array | None]:
         """The outputs; None where one was not wanted."""
         self.context.call(self.contract.index, self._tensors(), self.params)
         return [self.arrays[t] for t in self.contract.outputs]

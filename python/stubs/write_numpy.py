@@ -12,17 +12,17 @@ from ropegrad import _core
 from ropegrad._contract import CONTRACTS, Contract
 from ropegrad._describe import docstring, has_free_dtype, result_name
 
-HEAD = '''# Written by the build from the operators' contracts.
+HEAD = """# Written by the build from the operators' contracts.
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple, Optional, Union
+from typing import Any, Literal, NamedTuple
 
 import numpy
 from numpy.typing import DTypeLike
 
 _Array = numpy.ndarray[Any, Any]
 # None where the output was not wanted: Any, so that who wants it need not ask.
-_Output = Union[_Array, Any]
-'''
+_Output = _Array | Any
+"""
 
 
 def _param_type(param: _core.Param) -> str:
@@ -32,12 +32,12 @@ def _param_type(param: _core.Param) -> str:
 
 def _stub(contract: Contract) -> str:
     outputs = [contract.tensors[t]["name"] for t in contract.outputs]
-    arguments = [f"{contract.tensors[t]['name']}: Optional[_Array] = None" for t in contract.inputs]
+    arguments = [f"{contract.tensors[t]['name']}: _Array | None = None" for t in contract.inputs]
     arguments += [f"{p['name']}: {_param_type(p)} = {contract.default(p)!r}" for p in contract.params]
-    arguments.append(f"wanted: Optional[Iterable[Literal{outputs}]] = None")
-    arguments.append("out: Optional[Mapping[str, _Array]] = None")
+    arguments.append(f"wanted: Iterable[Literal{outputs}] | None = None")
+    arguments.append("out: Mapping[str, _Array] | None = None")
     if has_free_dtype(contract):
-        arguments.append("dtype: DTypeLike = None")
+        arguments.append("dtype: DTypeLike | None = None")
     text = "".join(f"    {line}\n" if line else "\n" for line in docstring(contract).splitlines())
     return (
         f"class {result_name(contract)}(NamedTuple):\n"

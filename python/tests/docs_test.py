@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 
 import pytest
+
 import ropegrad.numpy
 
 

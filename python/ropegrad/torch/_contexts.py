@@ -13,12 +13,30 @@ import torch
 
 from ropegrad import _core
 
-_MINE = threading.local()
-_ALL_CUDA: weakref.WeakSet[_Context] = weakref.WeakSet()
+
+class _Contexts(threading.local):
+    """Of one thread: by the number of threads on the CPU, by (device, stream) on CUDA."""
+
+    def __init__(self) -> None:
+        self.by_place: dict[int | tuple[int, int], _core.Context] = {}
+        self.kept: list[_CudaContext] = []
+
+
+class _CudaContext:
+    """A context that check_device can find."""
+
+    def __init__(self, device: int) -> None:
+        self.device = device
+        self.core = _core.Context(_core.CUDA, device)
+        _ALL_CUDA.add(self)
+
+
+_MINE = _Contexts()
+_ALL_CUDA: weakref.WeakSet[_CudaContext] = weakref.WeakSet()
 
 # Making a context allocates memory of the GPU, which must not happen while a stream is captured, and a capture usually
 # runs on a stream of its own. So one context of each device is made ahead.
-_SPARES: dict[int, list[_Context]] = {}
+_SPARES: dict[int, list[_CudaContext]] = {}
 
 try:  # the handle alone, in a tenth of the time
     _current_stream = torch._C._cuda_getCurrentRawStream
@@ -28,51 +46,36 @@ except AttributeError:  # a build without CUDA
         return int(torch.cuda.current_stream(device).cuda_stream)
 
 
-class _Context:
-    """A context of CUDA, which check_device can find."""
-
-    def __init__(self, device: int) -> None:
-        self.device = device
-        self.core = _core.Context(_core.CUDA, device)
-        _ALL_CUDA.add(self)
-
-
-def context_of(device: torch.device) -> _core.Context:
-    """For calls of this thread on tensors of `device`, now."""
-    if device.type == "cuda":
-        key = (device.index, _current_stream(device.index))
-    elif device.type == "cpu":
-        key = (-1, torch.get_num_threads())
-    else:
-        raise TypeError(f"ropegrad runs on the CPU and on CUDA, not on '{device.type}'")
+def context_of(device: int) -> _core.Context:
+    """For calls of this thread, now, on tensors of a device: its CUDA index, or -1 for the CPU."""
+    place = torch.get_num_threads() if device < 0 else (device, _current_stream(device))
     try:
-        return _MINE.contexts[key]
-    except (AttributeError, KeyError):
-        return _make(device, key)
+        return _MINE.by_place[place]
+    except KeyError:
+        return _make(place)
 
 
-def _make(device: torch.device, key: tuple[int, int]) -> _core.Context:
-    if not hasattr(_MINE, "contexts"):
-        _MINE.contexts, _MINE.kept = {}, []
-    if device.type == "cpu":
-        core = _core.Context(_core.CPU, 0, threads=key[1])
+def _make(place: int | tuple[int, int]) -> _core.Context:
+    if isinstance(place, int):
+        core = _core.Context(_core.CPU, 0, threads=place)
     else:
-        made = _make_cuda(device.index)
+        device, stream = place
+        made = _make_cuda(device)
         _MINE.kept.append(made)
         core = made.core
-        core.set_stream(key[1])
-    _MINE.contexts[key] = core
+        core.set_stream(stream)
+    _MINE.by_place[place] = core
     return core
 
 
-def _make_cuda(device: int) -> _Context:
+def _make_cuda(device: int) -> _CudaContext:
     spares = _SPARES.setdefault(device, [])
     with torch.cuda.device(device):
         capturing = torch.cuda.is_current_stream_capturing()
     if not capturing:
         if not spares:
-            spares.append(_Context(device))
-        return _Context(device)
+            spares.append(_CudaContext(device))
+        return _CudaContext(device)
     try:
         return spares.pop()
     except IndexError:

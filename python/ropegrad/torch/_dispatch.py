@@ -7,7 +7,7 @@ the time. Both run the same kernel and the same autograd function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -21,21 +21,14 @@ _TAGS = [
     for name in ("needs_fixed_stride_order", "pt2_compliant_tag")
     if (tag := getattr(torch.Tag, name, None)) is not None
 ]
-_PLAIN = frozenset((Tensor, torch.nn.Parameter, type(None)))
+_PLAIN = (Tensor, torch.nn.Parameter)
 
-
-def is_watched(tensors: Sequence[Tensor | None]) -> bool:
-    """Does anything but the kernel have to know of a call on these tensors?"""
-    return (
-        not _PLAIN.issuperset(map(type, tensors))
-        or torch._C._len_torch_dispatch_stack() > 0
-        or torch._C._are_functorch_transforms_active()
-        or torch._C._get_tracing_state() is not None
-    )
-
-
-def needs_grad(arguments: Sequence[Any]) -> bool:
-    return torch.is_grad_enabled() and any([isinstance(a, Tensor) and a.requires_grad for a in arguments])
+# What may have to know of a call beside the kernel; bound here, as they are asked before every call.
+_is_compiling = torch.compiler.is_compiling
+_count_modes = torch._C._len_torch_dispatch_stack
+_has_transforms = torch._C._are_functorch_transforms_active
+_tracing_state = torch._C._get_tracing_state
+_is_grad_enabled = torch.is_grad_enabled
 
 
 def saved(*tensors: Tensor | None) -> list[Tensor | None]:
@@ -45,11 +38,6 @@ def saved(*tensors: Tensor | None) -> list[Tensor | None]:
 
 class Function(torch.autograd.Function):
     """An autograd function whose first argument is what runs the operator: its kernel, or the dispatcher's entry."""
-
-    @classmethod
-    def apply_straight(cls, *arguments: Any) -> Any:
-        """`apply`, without what only functorch's transforms need."""
-        return super(torch.autograd.Function, cls).apply(*arguments)  # type: ignore[misc]
 
 
 class Operator:
@@ -76,26 +64,40 @@ class Operator:
         self.name = name
         self.tensors = tensors
         self.kernel = kernel
-        self.function = function
         self.overload = getattr(torch.ops.ropegrad, name).default
-        self.is_list = str(self.overload._schema.returns[0].type) == "List[Tensor]" if self.overload._schema.returns else False
+        self.returns_list = "-> Tensor[]" in schema
+        self.function = function or _no_gradient(name)
+        # Function.apply, without what only functorch's transforms need.
+        self.apply_straight = super(torch.autograd.Function, self.function).apply
 
     def __call__(self, *arguments: Any) -> Any:
-        if torch.compiler.is_compiling() or is_watched(arguments[: self.tensors]):
+        if _is_compiling() or _count_modes() or _has_transforms() or _tracing_state() is not None:
             return self.overload(*arguments)
-        if needs_grad(arguments[: self.tensors]):
-            return self._differentiable().apply_straight(self.kernel, *arguments)
+        requires_grad = False
+        for tensor in arguments[: self.tensors]:
+            if tensor is None:
+                continue
+            if type(tensor) not in _PLAIN or not (tensor.is_cpu or tensor.is_cuda):
+                return self.overload(*arguments)
+            if tensor.requires_grad:
+                requires_grad = True
+        if requires_grad and _is_grad_enabled():
+            return self.apply_straight(self.kernel, *arguments)
         return self.kernel(*arguments)
-
-    def _differentiable(self) -> type[Function]:
-        if self.function is None:
-            raise RuntimeError(f"ropegrad::{self.name} has no gradient: call it without gradients, or out of place")
-        return self.function
 
     def _autograd(self, *arguments: Any) -> Any:
         """What the dispatcher calls first. Within an autograd function's forward, gradients are off."""
-        if needs_grad(arguments):
-            results = self._differentiable().apply(self.overload, *arguments)
-            return list(results) if self.is_list else results
+        if _is_grad_enabled() and any([isinstance(a, Tensor) and a.requires_grad for a in arguments]):
+            results = self.function.apply(self.overload, *arguments)
+            return list(results) if self.returns_list else results
         with torch._C._AutoDispatchBelowAutograd():
             return self.overload(*arguments)
+
+
+def _no_gradient(name: str) -> type[Function]:
+    class NoGradient(Function):
+        @staticmethod
+        def forward(ctx: Any, *arguments: Any) -> Any:
+            raise RuntimeError(f"ropegrad::{name} has no gradient: call it on tensors that require none")
+
+    return NoGradient

@@ -31,7 +31,7 @@ def _run_forward(
     key_cache: Maybe, value_cache: Maybe, key_states: Maybe, value_states: Maybe, cos: Maybe, sin: Maybe,
     cache_position: Tensor, interleaved: bool, results: tuple[Maybe, Maybe], in_place: bool,
 ) -> None:  # fmt: skip
-    device = cache_position.device
+    device = cache_position.get_device()
     given = [dense(t, device) for t in (key_cache, value_cache, key_states, value_states)]
     tables = (table(cos, device), table(sin, device))
     made = given[:2] if in_place else [dense(t, device) for t in results]
@@ -84,7 +84,7 @@ def _backward(
     grad_key_cache: Maybe, grad_value_cache: Maybe, key_states: Maybe, cos: Maybe, sin: Maybe, cache_position: Tensor,
     interleaved: bool, wanted: list[bool],
 ) -> list[Tensor]:  # fmt: skip
-    device = cache_position.device
+    device = cache_position.get_device()
     results = _results(grad_key_cache, grad_value_cache, cos, sin, cache_position.shape[0], wanted)
     key_cache, value_cache, keys, values, grad_cos, grad_sin = results
     run(

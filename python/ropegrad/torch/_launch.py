@@ -16,6 +16,7 @@ Described = Optional[tuple[int, int, tuple[int, ...], tuple[int, ...]]]
 OPERATORS: dict[str, int] = {op["name"]: index for index, op in enumerate(_core.operators())}
 
 
+
 class _Dtypes(dict[torch.dtype, int]):
     def __missing__(self, dtype: torch.dtype) -> int:
         raise TypeError(f"ropegrad has no {dtype}; it takes {', '.join(str(known) for known in self)}")
@@ -28,25 +29,25 @@ ADJOINT = 0  # rg_sin_pairing
 ONCE = 0  # rg_rounding
 
 
-def dense(tensor: Tensor | None, device: torch.device) -> Described:
-    """A tensor as it is."""
+def dense(tensor: Tensor | None, device: int) -> Described:
+    """A tensor as it is. device: as Tensor.get_device() has it."""
     if tensor is None:
         return None
-    if tensor.device != device:
-        raise ValueError(f"expected all tensors on {device}, got one on {tensor.device}")
+    if tensor.get_device() != device:
+        raise _refuse(tensor, device)
     return tensor.data_ptr(), DTYPES[tensor.dtype], tensor.shape, tensor.stride()
 
 
-def heads(tensor: Tensor | None, device: torch.device, unsqueeze_dim: int) -> Described:
+def heads(tensor: Tensor | None, device: int, unsqueeze_dim: int) -> Described:
     """[B, H, S, D], or with unsqueeze_dim = 2 [B, S, H, D], as [B, H, S, D]: a view, by its strides."""
-    described = dense(tensor, device)
-    if unsqueeze_dim == 1 or described is None:
-        return described
-    address, dtype, shape, strides = described
-    if len(shape) != 4:
-        return described  # the library says what is wrong
-    b, s, h, d = strides
-    return address, dtype, (shape[0], shape[2], shape[1], shape[3]), (b, h, s, d)
+    if tensor is None:
+        return None
+    if tensor.get_device() != device:
+        raise _refuse(tensor, device)
+    shape, strides = tensor.shape, tensor.stride()
+    if unsqueeze_dim == 2 and len(shape) == 4:  # of another rank the library says what is wrong
+        shape, strides = (shape[0], shape[2], shape[1], shape[3]), (strides[0], strides[2], strides[1], strides[3])
+    return tensor.data_ptr(), DTYPES[tensor.dtype], shape, strides
 
 
 def no_heads(like: Described) -> Described:
@@ -57,15 +58,22 @@ def no_heads(like: Described) -> Described:
     return 0, dtype, (b, 0, s, d), (0, 0, 0, 1)
 
 
-def table(tensor: Tensor | None, device: torch.device) -> Described:
+def table(tensor: Tensor | None, device: int) -> Described:
     """[B, S, R], [1, S, R] or [S, R], which is shown as [1, S, R]."""
-    described = dense(tensor, device)
-    if described is None or len(described[2]) != 2:
-        return described
-    address, dtype, shape, strides = described
-    return address, dtype, (1, *shape), (0, *strides)
+    if tensor is None:
+        return None
+    if tensor.get_device() != device:
+        raise _refuse(tensor, device)
+    shape, strides = tensor.shape, tensor.stride()
+    if len(shape) == 2:
+        shape, strides = (1, *shape), (0, *strides)
+    return tensor.data_ptr(), DTYPES[tensor.dtype], shape, strides
 
 
-def run(operator: int, device: torch.device, tensors: tuple[Described, ...], params: tuple[Any, ...]) -> None:
+def _refuse(tensor: Tensor, device: int) -> ValueError:
+    first = f"cuda:{device}" if device >= 0 else "cpu"
+    return ValueError(f"expected all tensors on {first}, got one on {tensor.device}")
+
+
+def run(operator: int, device: int, tensors: tuple[Described, ...], params: tuple[Any, ...]) -> None:
     context_of(device).call(operator, tensors, params)
-

@@ -23,7 +23,7 @@ _FORWARD, _BACKWARD = OPERATORS["rope_apply_forward"], OPERATORS["rope_apply"]
 
 
 def _forward(q: Tensor, k: Maybe, cos: Tensor, sin: Tensor, interleaved: bool, unsqueeze_dim: int) -> list[Tensor]:
-    device = q.device
+    device = q.get_device()
     q_embed, k_embed = torch.empty_like(q), None if k is None else torch.empty_like(k)
     run(
         _FORWARD, device,
@@ -35,7 +35,7 @@ def _forward(q: Tensor, k: Maybe, cos: Tensor, sin: Tensor, interleaved: bool, u
 
 
 def _in_place(q: Tensor, k: Maybe, cos: Tensor, sin: Tensor, interleaved: bool, unsqueeze_dim: int) -> None:
-    device = q.device
+    device = q.get_device()
     described_q, described_k = heads(q, device, unsqueeze_dim), heads(k, device, unsqueeze_dim)
     run(
         _FORWARD, device,
@@ -58,7 +58,7 @@ def _backward(
     grad_q_embed: Maybe, grad_k_embed: Maybe, q: Maybe, k: Maybe, cos: Tensor, sin: Tensor,
     interleaved: bool, unsqueeze_dim: int, wanted: list[bool],
 ) -> list[Tensor]:  # fmt: skip
-    device = cos.device
+    device = cos.get_device()
     results = _results(grad_q_embed, grad_k_embed, cos, sin, wanted)
     given = [heads(t, device, unsqueeze_dim) for t in (grad_q_embed, grad_k_embed, q, k)]
     for q_or_k in (0, 1) if wanted[2] or wanted[3] else ():  # which sum over the heads of both

@@ -30,7 +30,7 @@ def _fake_rope_2d(idx_theta: Tensor, dtype: torch.dtype) -> Pair:
 
 
 def _rope_2d(idx_theta: Tensor, dtype: torch.dtype) -> Pair:
-    device = idx_theta.device
+    device = idx_theta.get_device()
     cos, sin = _fake_rope_2d(idx_theta, dtype)
     run(_ROPE_2D, device, (dense(idx_theta, device), dense(cos, device), dense(sin, device)), ())
     return cos, sin
@@ -41,7 +41,7 @@ def _fake_rope_2d_backward(grad_cos: Tensor, grad_sin: Tensor, idx_theta: Tensor
 
 
 def _rope_2d_backward(grad_cos: Tensor, grad_sin: Tensor, idx_theta: Tensor) -> Tensor:
-    device = idx_theta.device
+    device = idx_theta.get_device()
     result = torch.empty_like(idx_theta)
     run(_ROPE_2D_BACKWARD, device, tuple([dense(t, device) for t in (grad_cos, grad_sin, idx_theta, result)]), ())
     return result
@@ -94,7 +94,7 @@ rope_2d_backward = Operator(
 
 def _frequencies(inv_freq: Tensor, batches: int) -> Described:
     """[D/2] or [B, D/2] as [B, D/2, 1]."""
-    described = dense(inv_freq, inv_freq.device)
+    described = dense(inv_freq, inv_freq.get_device())
     assert described is not None
     address, dtype, shape, strides = described
     if len(shape) == 1:
@@ -108,7 +108,7 @@ def _fake_rotary(position_ids: Tensor, inv_freq: Tensor, attention_scaling: floa
 
 
 def _rotary(position_ids: Tensor, inv_freq: Tensor, attention_scaling: float, dtype: torch.dtype) -> Pair:
-    device = inv_freq.device
+    device = inv_freq.get_device()
     cos, sin = _fake_rotary(position_ids, inv_freq, attention_scaling, dtype)
     run(
         _ROTARY, device,
@@ -129,7 +129,7 @@ def _rotary_backward(
     grad_cos: Tensor, grad_sin: Tensor, position_ids: Tensor, inv_freq: Tensor, attention_scaling: float
 ) -> Tensor:
     """The angles are made again, which takes less memory than to keep them from the forward pass."""
-    device = inv_freq.device
+    device = inv_freq.get_device()
     frequencies = _frequencies(inv_freq, position_ids.shape[0])
     angles = inv_freq.new_empty(grad_cos.shape)
     emb = dense(angles, device)
@@ -225,7 +225,7 @@ def _fake_vision(inv_freq: Tensor, pos_ids: Tensor, dtype: torch.dtype) -> Pair:
 
 
 def _vision(inv_freq: Tensor, pos_ids: Tensor, dtype: torch.dtype) -> Pair:
-    device = inv_freq.device
+    device = inv_freq.get_device()
     cos, sin = _fake_vision(inv_freq, pos_ids, dtype)
     given = (dense(inv_freq, device), dense(pos_ids, device))
     run(_VISION, device, (*given, None, dense(cos, device), dense(sin, device)), ())
@@ -237,7 +237,7 @@ def _fake_vision_backward(grad_cos: Tensor, grad_sin: Tensor, inv_freq: Tensor, 
 
 
 def _vision_backward(grad_cos: Tensor, grad_sin: Tensor, inv_freq: Tensor, pos_ids: Tensor) -> Tensor:
-    device = inv_freq.device
+    device = inv_freq.get_device()
     frequencies, positions = dense(inv_freq, device), dense(pos_ids, device)
     angles = inv_freq.new_empty(grad_cos.shape)
     emb = dense(angles, device)
