@@ -160,7 +160,7 @@ typedef struct rg_benchmark_problem {
 typedef struct rg_error rg_error;
 
 struct rg_operator {
-  const char *name;     /* as the tool, suites and records spell it: <op> is the backward pass, <op>_forward the forward */
+  const char *name; /* as the tool, suites and records spell it: <op> is the backward pass, <op>_forward the forward */
   const char *function; /* its public function, rg_<op>_<direction>: every message begins with it */
   rg_direction direction;
   const char *title;   /* one line for people */
