@@ -1,9 +1,9 @@
 /* kv_cache_update on CUDA: which kernels, launched how. */
 #include "ops/kv_cache_update/kv_cache_update_cuda.h"
 
+#include "ops/kv_cache_update/kv_cache_update_launch.h"
 #include "ops/kv_cache_update/kv_cache_update_spec.h"
 #include "ops/kv_cache_update/kv_cache_update_tune.h"
-#include "src/cuda/launch.h"
 
 extern const unsigned char rg_kv_cache_update_image[], rg_kv_cache_update_image_end[];
 extern const rg_cuda_operator rg_kv_cache_update_backward_cuda;
@@ -45,20 +45,11 @@ static const char *const kernels[] = {
 
 /* ---- general ---- */
 
-enum { GENERAL_THREADS = 256 };
-
 static rg_status launch_general(const rg_cuda_call *call, int kernel, int64_t blocks,
                                 const kv_cache_update_general_params *params) {
   const rg_cuda_launch launch = {
       .kernel = kernel, .blocks = rg_cuda_cap_blocks(call, blocks), .threads = GENERAL_THREADS};
   return rg_cuda_launch_kernel(call, &launch, params);
-}
-
-/* A table of one batch serves them all: it is not stepped along. */
-static rg_device_tensor table_of(const rg_tensor *table) {
-  rg_device_tensor made = rg_device_tensor_of(table);
-  if (table->shape[0] == 1) made.stride[0] = 0;
-  return made;
 }
 
 static rg_status run_general(const rg_problem *problem, const rg_cuda_call *call) {
@@ -112,42 +103,6 @@ static rg_status run_general(const rg_problem *problem, const rg_cuda_call *call
 
 /* ---- tuned ---- */
 
-/* What a 16-byte access moves, and what the addresses of its tensors are multiples of. */
-enum { VECTOR_BYTES = 16 };
-
-/* The strides of a tensor in bytes. An axis of one element is not stepped along. False: some stride is negative, too
- * long, or breaks the alignment. */
-static bool find_strides(const rg_tensor *t, kv_cache_update_strides *found) {
-  const int64_t size = (int64_t)rg_dtype_size(t->dtype);
-  int64_t stride[RG_MAX_RANK] = {0};
-  for (int axis = 0; axis < t->rank; ++axis) {
-    if (t->shape[axis] == 1) continue;
-    stride[axis] = t->stride[axis];
-    if (axis == t->rank - 1) continue;
-    if (stride[axis] < 0 || stride[axis] > UINT32_MAX / size || stride[axis] * size % VECTOR_BYTES != 0) return false;
-  }
-  *found = (kv_cache_update_strides){.batch = (uint32_t)(stride[0] * size),
-                                     .head = t->rank == 4 ? (uint32_t)(stride[1] * size) : 0,
-                                     .row = (uint32_t)(stride[t->rank - 2] * size)};
-  return stride[t->rank - 1] == 1 && (uintptr_t)t->data % VECTOR_BYTES == 0;
-}
-
-static bool same_strides(const kv_cache_update_strides *a, const kv_cache_update_strides *b) {
-  return a->batch == b->batch && a->head == b->head && a->row == b->row;
-}
-
-/* The strides of two tensors, where each that is given must have the same. */
-static bool find_common_strides(const rg_problem *problem, int first, int second, kv_cache_update_strides *found) {
-  kv_cache_update_strides other;
-  *found = (kv_cache_update_strides){0};
-  if (rg_given(problem, first) && !find_strides(&problem->tensor[first], found)) return false;
-  if (!rg_given(problem, second)) return true;
-  if (!find_strides(&problem->tensor[second], &other)) return false;
-  if (rg_given(problem, first)) return same_strides(found, &other);
-  *found = other;
-  return true;
-}
-
 static bool find_all_strides(const rg_problem *problem, kv_cache_update_dense_params *params) {
   return find_common_strides(problem, GRAD_KEY_CACHE, GRAD_VALUE_CACHE, &params->grad_cache_at) &&
          find_common_strides(problem, GRAD_KEY_CACHE_INPUT, GRAD_VALUE_CACHE_INPUT, &params->grad_cache_input_at) &&
@@ -156,9 +111,6 @@ static bool find_all_strides(const rg_problem *problem, kv_cache_update_dense_pa
          find_common_strides(problem, COS, SIN, &params->table_at) &&
          find_common_strides(problem, GRAD_COS, GRAD_SIN, &params->grad_table_at);
 }
-
-/* The sizes that the tuned kernels count in 32 bits; and a block looks through all of cache_position. */
-enum { MOST_NEW_ROWS = 32768 };
 
 /* The one dtype of all tensors, if it has tuned kernels and the options are theirs; else RG_DTYPE_NONE. */
 static rg_dtype tuned_dtype(const rg_problem *problem) {
@@ -187,15 +139,6 @@ static rg_dtype tuned_dtype(const rg_problem *problem) {
              : RG_DTYPE_NONE;
 }
 
-static kv_cache_update_divider divider_of(int64_t divisor) {
-  return (kv_cache_update_divider){
-      .divisor = (uint32_t)divisor,
-      .factor = divisor == 1 ? 0 : (uint32_t)(((uint64_t)1 << 32) / (uint64_t)divisor + 1)};
-}
-
-/* Below 2^32, which the dividers need. */
-static bool is_divided(int64_t blocks, int64_t divisor) { return blocks <= UINT32_MAX / divisor; }
-
 /* False: more blocks than the kernel can count. */
 static bool count_blocks(const kv_cache_update_sizes *sizes, const kv_cache_update_shape *shape, int64_t pass_rows,
                          kv_cache_update_dense_params *params, int64_t *blocks) {
@@ -222,9 +165,6 @@ static int kernel_of(rg_dtype dtype, kv_cache_update_how how) {
   if (how == KV_CACHE_UPDATE_IN_PLACE_WIDE) return dtype == RG_BF16 ? BF16_WIDE : F16_WIDE;
   return (dtype == RG_F32 ? F32_TUNED : dtype == RG_BF16 ? BF16_TUNED : F16_TUNED) + (int)how;
 }
-
-/* NULL for what is not given. */
-static void *data_of(const rg_tensor *tensor) { return tensor->dtype == RG_DTYPE_NONE ? NULL : tensor->data; }
 
 /* False: not for the tuned kernels. */
 static bool run_tuned(const rg_problem *problem, const rg_cuda_call *call, rg_status *status) {

@@ -14,14 +14,11 @@
 #ifndef ROPEGRAD_OPS_KV_CACHE_UPDATE_DENSE_CUH
 #define ROPEGRAD_OPS_KV_CACHE_UPDATE_DENSE_CUH
 
-#include "ops/kv_cache_update/kv_cache_update_cuda.h"
-#include "src/cuda/element.cuh"
-#include "src/cuda/rotate.cuh"
+#include "ops/kv_cache_update/kv_cache_update_pieces.cuh"
 
 namespace kv_cache_update {
 
 typedef kv_cache_update_dense_params dense_params;
-typedef kv_cache_update_strides strides;
 
 /* How a block that gathers is cut up. A thread has VECTOR columns of the first half of a row and the VECTOR columns of
  * the second half that they are paired with. */
@@ -50,79 +47,9 @@ enum : uint32_t { NO_ROW = UINT32_MAX };
 /* Terms that are added up in float32 before the sums go to double. */
 enum { MOST_FLOAT_TERMS = 8 };
 
-/* ---- places ---- */
-
-static __device__ __forceinline__ uint32_t divide(uint32_t n, const kv_cache_update_divider &by) {
-  return by.divisor == 1 ? n : __umulhi(n, by.factor);
-}
-
-template <typename S>
-struct place {
-  uint32_t lanes, lane, row, part;
-  __device__ __forceinline__ explicit place(const dense_params &p) {
-    const uint32_t t = threadIdx.x;
-    lanes = S::LANES > 0 ? S::LANES : p.lanes;
-    lane = t % lanes;
-    row = t / lanes % S::ROWS;
-    part = t / (lanes * S::ROWS);
-  }
-};
-
-static __device__ __forceinline__ uint64_t offset_of(const strides &s, uint32_t b, uint32_t h, uint32_t row) {
-  return static_cast<uint64_t>(b) * s.batch + static_cast<uint64_t>(h) * s.head + static_cast<uint64_t>(row) * s.row;
-}
-
-/* Offset of this thread's first columns, in bytes. */
-template <typename S>
-static __device__ __forceinline__ uint64_t offset_of(const strides &s, const place<S> &at, uint32_t b, uint32_t h,
-                                                     uint32_t row) {
-  return offset_of(s, b, h, row) + at.lane * static_cast<uint32_t>(S::VECTOR * sizeof(typename S::T));
-}
-
-/* Entry n of cache_position; what 32 bits do not hold is -1, or is past the end of any cache. */
-static __device__ __forceinline__ int32_t position_of(const dense_params &p, uint32_t n) {
-  if (p.positions_are_32) return reinterpret_cast<const int32_t *>(p.cache_position)[n];
-  const int2 position = reinterpret_cast<const int2 *>(p.cache_position)[n]; /* its lower and its upper half */
-  return position.y == position.x >> 31 ? position.x : position.y < 0 ? -1 : INT32_MAX;
-}
-
-template <typename S>
-static __device__ __forceinline__ bool is_wanted(const char *output) {
-  return !S::ANY_SIZE || output != nullptr;
-}
-
 template <typename S>
 static __device__ __forceinline__ bool wants_sums(const dense_params &p) {
   return is_wanted<S>(p.grad_cos) || is_wanted<S>(p.grad_sin);
-}
-
-/* ---- pieces of rows ---- */
-
-/* A thread's columns of a row, first and second elements of its pairs. */
-template <typename S>
-struct pieces {
-  rg_packet<typename S::T, S::VECTOR> first, second;
-};
-
-/* As used once, except for tables, which all heads use. Caches never go through the path for constant data, which
- * RG_CACHE_DEFAULT takes: in place they are written as well. */
-template <rg_cache_hint HINT, typename S>
-static __device__ __forceinline__ pieces<S> load_pieces(const place<S> &at, const char *tensor, uint64_t offset) {
-  typedef typename S::T T;
-  pieces<S> loaded;
-  const T *from = reinterpret_cast<const T *>(tensor + offset);
-  loaded.first = rg_load_packet<HINT, T, S::VECTOR>(from);
-  loaded.second = rg_load_packet<HINT, T, S::VECTOR>(from + at.lanes * S::VECTOR);
-  return loaded;
-}
-
-template <typename S>
-static __device__ __forceinline__ void store_pieces(const place<S> &at, char *tensor, uint64_t offset,
-                                                    const pieces<S> &stored) {
-  typedef typename S::T T;
-  T *to = reinterpret_cast<T *>(tensor + offset);
-  rg_store_packet<RG_CACHE_DEFAULT, T, S::VECTOR>(to, stored.first);
-  rg_store_packet<RG_CACHE_DEFAULT, T, S::VECTOR>(to + at.lanes * S::VECTOR, stored.second);
 }
 
 /* Zeroes a row of the keys' and of the values' tensor. */
@@ -133,25 +60,8 @@ static __device__ __forceinline__ void zero_rows(const place<S> &at, char *const
   zeros.first = zeros.second = rg_pack<typename S::T, S::VECTOR>(zero);
 #pragma unroll
   for (int kind = 0; kind < 2; ++kind) {
-    if (is_wanted<S>(tensor[kind])) store_pieces<S>(at, tensor[kind], offset, zeros);
+    if (is_wanted<S>(tensor[kind])) store_pieces<S>(at.lanes, tensor[kind], offset, zeros);
   }
-}
-
-/* Elements 4 * q to 4 * q + 3 of a packet. */
-template <typename T, int N>
-static __device__ __forceinline__ void unpack_quad(const rg_packet<T, N> &packet, int q, float (&value)[4]) {
-  enum { PARTS = sizeof(T) };
-  rg_packet<T, 4> quad;
-#pragma unroll
-  for (int i = 0; i < PARTS; ++i) quad.part[i] = packet.part[q * PARTS + i];
-  rg_unpack(quad, value);
-}
-template <typename T, int N>
-static __device__ __forceinline__ void pack_quad(rg_packet<T, N> *packet, int q, const float (&value)[4]) {
-  enum { PARTS = sizeof(T) };
-  const rg_packet<T, 4> quad = rg_pack<T, 4>(value);
-#pragma unroll
-  for (int i = 0; i < PARTS; ++i) packet->part[q * PARTS + i] = quad.part[i];
 }
 
 /* What a thread reads for one head of one new row. */
@@ -165,12 +75,12 @@ template <typename S>
 static __device__ __forceinline__ void load_new_row(const dense_params &p, const place<S> &at, uint32_t b, uint32_t h,
                                                     uint32_t n, head_pieces<S> *head) {
   if (wants_sums<S>(p)) {
-    head->key = load_pieces<RG_CACHE_STREAM>(at, p.key_states, offset_of<S>(p.key_states_at, at, b, h, n));
+    head->key = load_pieces<RG_CACHE_STREAM, S>(at.lanes, p.key_states, offset_of<S>(p.key_states_at, at, b, h, n));
   }
   if (!is_wanted<S>(p.grad_states[KV_CACHE_UPDATE_KEY])) return;
   const uint64_t table = offset_of<S>(p.table_at, at, b, 0, n);
-  head->cosine = load_pieces<RG_CACHE_DEFAULT>(at, p.cos, table);
-  head->sine = load_pieces<RG_CACHE_DEFAULT>(at, p.sin, table);
+  head->cosine = load_pieces<RG_CACHE_DEFAULT, S>(at.lanes, p.cos, table);
+  head->sine = load_pieces<RG_CACHE_DEFAULT, S>(at.lanes, p.sin, table);
 }
 
 template <typename S>
@@ -178,10 +88,10 @@ static __device__ __forceinline__ void load_cache_row(const dense_params &p, con
                                                       uint32_t m, head_pieces<S> *head) {
   const uint64_t offset = offset_of<S>(p.grad_cache_at, at, b, h, m);
   if (wants_sums<S>(p) || is_wanted<S>(p.grad_states[KV_CACHE_UPDATE_KEY])) {
-    head->grad_key = load_pieces<RG_CACHE_STREAM>(at, p.grad_cache[KV_CACHE_UPDATE_KEY], offset);
+    head->grad_key = load_pieces<RG_CACHE_STREAM, S>(at.lanes, p.grad_cache[KV_CACHE_UPDATE_KEY], offset);
   }
   if (is_wanted<S>(p.grad_states[KV_CACHE_UPDATE_VALUE])) {
-    head->grad_value = load_pieces<RG_CACHE_STREAM>(at, p.grad_cache[KV_CACHE_UPDATE_VALUE], offset);
+    head->grad_value = load_pieces<RG_CACHE_STREAM, S>(at.lanes, p.grad_cache[KV_CACHE_UPDATE_VALUE], offset);
   }
 }
 
@@ -256,40 +166,13 @@ static __device__ __forceinline__ void store_sums(const dense_params &p, const p
 
 /* ---- cache_position as a whole ---- */
 
-/* Gives all entries of cache_position, which are in pairs, to take(n, lower half, upper half) of the block's threads.
- * AHEAD loads of a thread are on their way at a time: one after the other each would wait for memory. */
-template <int AHEAD, typename F>
-static __device__ __forceinline__ void for_each_position(const dense_params &p, F take) {
-  const uint4 *pair = reinterpret_cast<const uint4 *>(p.cache_position);
-  const uint32_t pairs = p.new_rows / 2;
-#pragma unroll 1
-  for (uint32_t i = threadIdx.x; i < pairs; i += AHEAD * blockDim.x) {
-    uint4 entries[AHEAD];
-#pragma unroll
-    for (int k = 0; k < AHEAD; ++k) {
-      if (i + k * blockDim.x < pairs) entries[k] = pair[i + k * blockDim.x];
-    }
-#pragma unroll
-    for (int k = 0; k < AHEAD; ++k) {
-      const uint32_t n = 2 * (i + k * blockDim.x);
-      if (n >= 2 * pairs) break;
-      take(n, entries[k].x, entries[k].y);
-      take(n + 1, entries[k].z, entries[k].w);
-    }
-  }
-  if (p.new_rows % 2 != 0 && threadIdx.x == blockDim.x - 1) {
-    const uint2 last = reinterpret_cast<const uint2 *>(p.cache_position)[p.new_rows - 1];
-    take(p.new_rows - 1, last.x, last.y);
-  }
-}
-
 /* Are the entries of cache_position seen to be a run of consecutive rows, so that none is repeated? For the block. */
 template <int AHEAD>
 static __device__ __forceinline__ bool positions_run(const dense_params &p) {
   if (!p.positions_in_pairs) return false;
   const uint32_t first = position_of(p, 0);
   uint32_t wrong = first >> 31;
-  for_each_position<AHEAD>(p,
+  for_each_position<AHEAD>(p, 0,
                            [&](uint32_t n, uint32_t lower, uint32_t upper) { wrong |= (lower ^ (first + n)) | upper; });
   return __syncthreads_and(wrong == 0);
 }
@@ -299,7 +182,7 @@ template <int AHEAD>
 static __device__ __forceinline__ void mark_named(const dense_params &p, uint32_t first_row, uint32_t rows,
                                                   char *named) {
   if (p.positions_in_pairs) {
-    return for_each_position<AHEAD>(p, [&](uint32_t, uint32_t lower, uint32_t upper) {
+    return for_each_position<AHEAD>(p, 0, [&](uint32_t, uint32_t lower, uint32_t upper) {
       if (upper == 0 && lower - first_row < rows) named[lower - first_row] = 1;
     });
   }
@@ -318,7 +201,7 @@ static __device__ __forceinline__ void gather_head(const dense_params &p, const 
                                                    uint32_t n, const head_pieces<S> &head, F add) {
   const uint64_t state = offset_of<S>(p.grad_states_at, at, b, h, n);
   char *grad_key_states = p.grad_states[KV_CACHE_UPDATE_KEY], *grad_value_states = p.grad_states[KV_CACHE_UPDATE_VALUE];
-  if (is_wanted<S>(grad_value_states)) store_pieces<S>(at, grad_value_states, state, head.grad_value);
+  if (is_wanted<S>(grad_value_states)) store_pieces<S>(at.lanes, grad_value_states, state, head.grad_value);
   pieces<S> rotated;
 #pragma unroll
   for (int q = 0; q < S::QUADS; ++q) {
@@ -351,7 +234,7 @@ static __device__ __forceinline__ void gather_head(const dense_params &p, const 
               make_float4(g2[0] * k1[0], g2[1] * k1[1], g2[2] * k1[2], g2[3] * k1[3])});
     }
   }
-  if (is_wanted<S>(grad_key_states)) store_pieces<S>(at, grad_key_states, state, rotated);
+  if (is_wanted<S>(grad_key_states)) store_pieces<S>(at.lanes, grad_key_states, state, rotated);
 }
 
 /* This thread's heads of new row n, which is cache row m, of one batch; NO_ROW: none. With `zeroes` the cache row's
@@ -395,15 +278,6 @@ struct gather_range {
     return first_row + row < new_rows ? first_row + row : static_cast<uint32_t>(NO_ROW);
   }
 };
-
-/* The cache row of new row n; -1: none. An entry past the end is reported by one thread of each block that has it. */
-template <typename S>
-static __device__ __forceinline__ int32_t cache_row(const dense_params &p, const place<S> &at, uint32_t n) {
-  const int32_t position = position_of(p, n);
-  if (position < static_cast<int32_t>(p.cache_rows)) return max(position, -1);
-  if (at.lane == 0 && at.part == 0) atomicMax(p.error, RG_CUDA_ERROR_AT(n));
-  return -1;
-}
 
 /* Does another entry name cache row m as well? For the block: of any of its rows. */
 template <typename S>

@@ -9,38 +9,16 @@
 #ifndef ROPEGRAD_OPS_KV_CACHE_UPDATE_GENERAL_CUH
 #define ROPEGRAD_OPS_KV_CACHE_UPDATE_GENERAL_CUH
 
-#include "ops/kv_cache_update/kv_cache_update_cuda.h"
-#include "src/cuda/element.cuh"
-#include "src/cuda/rotate.cuh"
+#include "ops/kv_cache_update/kv_cache_update_elements.cuh"
 
 namespace kv_cache_update {
 
 typedef kv_cache_update_general_params general_params;
 
-static __device__ __forceinline__ int64_t first_thread() {
-  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-static __device__ __forceinline__ int64_t all_threads() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
-
 /* The cache row of new row n; -1: none, because the entry is negative or past the end. */
 static __device__ __forceinline__ int64_t cache_row(const general_params &p, int64_t n) {
   const int64_t m = rg_load_index(p.cache_position, n * p.cache_position.stride[0]);
   return m < p.cache_rows ? m : -1;
-}
-
-/* Elements move as bits, so that the payload of a NaN survives. */
-static __device__ __forceinline__ void copy_element(const rg_device_tensor &target, int64_t to,
-                                                    const rg_device_tensor &source, int64_t from) {
-  switch (target.dtype) {
-    case RG_F64:
-      static_cast<uint64_t *>(target.data)[to] = static_cast<const uint64_t *>(source.data)[from];
-      break;
-    case RG_F32:
-      static_cast<uint32_t *>(target.data)[to] = static_cast<const uint32_t *>(source.data)[from];
-      break;
-    default:
-      static_cast<uint16_t *>(target.data)[to] = static_cast<const uint16_t *>(source.data)[from];
-  }
 }
 
 static __device__ __forceinline__ void clear_element(const rg_device_tensor &target, int64_t to) {
@@ -54,23 +32,6 @@ static __device__ __forceinline__ void clear_element(const rg_device_tensor &tar
     default:
       static_cast<uint16_t *>(target.data)[to] = 0;
   }
-}
-
-/* The columns of a pair. */
-struct columns {
-  int64_t first, second;
-};
-
-static __device__ __forceinline__ columns pair_columns(const general_params &p, int64_t pair) {
-  if (p.interleaved) return {2 * pair, 2 * pair + 1};
-  return {pair, pair + p.rotary_dim / 2};
-}
-
-template <typename Real>
-static __device__ __forceinline__ rg_pair<Real> load_pair(const rg_device_tensor &tensor, int64_t row, int axis,
-                                                          columns at) {
-  return {rg_load<Real>(tensor, row + at.first * tensor.stride[axis]),
-          rg_load<Real>(tensor, row + at.second * tensor.stride[axis])};
 }
 
 /* ---- gather ---- */
@@ -89,18 +50,6 @@ static __device__ __forceinline__ rg_pair<Real> rotate_back(rg_dtype product, rg
       return rg_rotate_transpose<rg_eager<float>>(g, c, s);
   }
 }
-
-/* Place of an element of a tensor [B, Hk, rows, D]. */
-struct element {
-  int64_t b, h, row, d;
-  __device__ __forceinline__ element(const general_params &p, int64_t i, int64_t rows) {
-    const int64_t all_rows = i / p.head_dim, all_heads = all_rows / rows;
-    d = i - all_rows * p.head_dim;
-    row = all_rows - all_heads * rows;
-    b = all_heads / p.heads;
-    h = all_heads - b * p.heads;
-  }
-};
 
 template <typename Real>
 static __device__ __forceinline__ void gather_state(const general_params &p, int kind, int64_t i) {

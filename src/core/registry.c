@@ -50,7 +50,6 @@ static const rg_operator *const operators[RG_NUM_OPERATORS] = {
 #endif
 
 /* BRANCH ONLY: forward kernels that are not written yet are NULL. */
-#pragma weak rg_kv_cache_update_forward_cuda
 #define DECLARE_LEVELS(name)           \
   RG_DECLARE_CPU_KERNEL(name, scalar); \
   DECLARE_AVX2(name)                   \

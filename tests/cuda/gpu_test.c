@@ -166,10 +166,14 @@ static void the_current_context_does_not_matter(void **state) {
 
 /* ---- an index past the end ---- */
 
+#define PAST_THE_END(op, params)                                                                  \
+  "{\"op\": \"" op "\", \"name\": \"past_the_end" params "\", \"params\": {\"in_place\": " params \
+  "},"                                                                                            \
+  " \"dims\": {\"batch_size\": 2, \"num_kv_heads\": 3, \"new_seq_len\": 6, \"max_seq_len\": 9, \"head_dim\": 16}}"
 static const char past_the_end[] =
-    "{\"suite\": \"s\", \"description\": \"d\", \"cases\": ["
-    "{\"op\": \"kv_cache_update\", \"name\": \"past_the_end\","
-    " \"dims\": {\"batch_size\": 2, \"num_kv_heads\": 3, \"new_seq_len\": 6, \"max_seq_len\": 9, \"head_dim\": 16}}]}";
+    "{\"suite\": \"s\", \"description\": \"d\", \"cases\": [" PAST_THE_END("kv_cache_update", "false") "," PAST_THE_END(
+        "kv_cache_update", "true") "," PAST_THE_END("kv_cache_update_forward",
+                                                    "false") "," PAST_THE_END("kv_cache_update_forward", "true") "]}";
 
 enum { BAD_PLACE = 4 };
 
@@ -192,7 +196,27 @@ static void set_index(lane *l, int tensor, int64_t place, int64_t value) {
   memcpy(on_host, &value, sizeof value);
 }
 
-/* The reference takes a negative entry for "skip", which gives the same zeros as one past the end. */
+/* The reference takes a negative entry for "skip", which gives the same outputs as one past the end. */
+static void check_tells(const rgh_case *item, const char *variant, int64_t bad) {
+  rgh_message why;
+  lane l;
+  open_lane(&l, item);
+  const int positions = find_tensor(item->op, "cache_position");
+  set_index(&l, positions, BAD_PLACE, bad);
+  assert_int_equal(rg_dev_run(l.context, item->op, variant, l.buffers.args), RG_OK);
+  assert_int_equal(rg_context_check(l.context), RG_ERR_RANGE);
+  assert_text_has(rg_last_error(l.context), "place 4");
+  assert_int_equal(rg_context_check(l.context), RG_OK); /* told once */
+  rgh_comparison worst;
+  if (!rgh_buffers_fetch(&l.buffers, false, &why)) fail_msg("%s", why.text);
+  const int64_t skip = -1;
+  memcpy(l.buffers.buffer[positions].memory + RGH_GUARD_BYTES + BAD_PLACE * sizeof skip, &skip, sizeof skip);
+  if (!rgh_verify_outputs(l.context, &l.buffers, &worst, &why)) {
+    fail_msg("%s %s, %s: %s", item->op->name, item->name, variant, why.text);
+  }
+  close_lane(&l);
+}
+
 static void an_index_past_the_end_is_told_by_check(void **state) {
   (void)state;
   rgh_suite suite;
@@ -200,21 +224,10 @@ static void an_index_past_the_end_is_told_by_check(void **state) {
   if (!rgh_suite_parse(past_the_end, sizeof past_the_end - 1, "here", &suite, &why)) fail_msg("%s", why.text);
   static const char *const variants[] = {"cuda.generic", "cuda.sm90.dense"};
   static const int64_t bad[] = {9, 10, INT64_C(1) << 40, INT64_MAX};
-  for (size_t v = 0; v < 2 * sizeof bad / sizeof bad[0]; ++v) {
-    lane l;
-    open_lane(&l, &suite.cases[0]);
-    const int positions = find_tensor(suite.cases[0].op, "cache_position");
-    set_index(&l, positions, BAD_PLACE, bad[v / 2]);
-    assert_int_equal(rg_dev_run(l.context, suite.cases[0].op, variants[v % 2], l.buffers.args), RG_OK);
-    assert_int_equal(rg_context_check(l.context), RG_ERR_RANGE);
-    assert_text_has(rg_last_error(l.context), "place 4");
-    assert_int_equal(rg_context_check(l.context), RG_OK); /* told once */
-    rgh_comparison worst;
-    if (!rgh_buffers_fetch(&l.buffers, false, &why)) fail_msg("%s", why.text);
-    const int64_t skip = -1;
-    memcpy(l.buffers.buffer[positions].memory + RGH_GUARD_BYTES + BAD_PLACE * sizeof skip, &skip, sizeof skip);
-    if (!rgh_verify_outputs(l.context, &l.buffers, &worst, &why)) fail_msg("%s: %s", variants[v % 2], why.text);
-    close_lane(&l);
+  for (int c = 0; c < suite.num_cases; ++c) {
+    for (size_t v = 0; v < 2 * sizeof bad / sizeof bad[0]; ++v) {
+      check_tells(&suite.cases[c], variants[v % 2], bad[v / 2]);
+    }
   }
   rgh_suite_free(&suite);
 }
