@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/problem.h"
 #include "harness/suggest.h"
 #include "harness/suite_folders.h"
 
@@ -76,13 +77,15 @@ static bool choose(const rgh_request *request, rgh_selection *selection, rgh_mes
                   suite->name);
 }
 
+static bool load(const rgh_request *request, rgh_suite *suite, rgh_message *why) {
+  if (request->problem != NULL) return rgh_problem_load(request->problem, suite, why);
+  char path[RGH_SUITE_PATH_BYTES];
+  return rgh_suite_find(request->folders, request->suite, path, why) && rgh_suite_load(path, suite, why);
+}
+
 bool rgh_select(const rgh_request *request, rgh_selection *selection, rgh_message *why) {
   memset(selection, 0, sizeof *selection);
-  char path[RGH_SUITE_PATH_BYTES];
-  if (!check_ops(request, why) || !rgh_suite_find(request->folders, request->suite, path, why) ||
-      !rgh_suite_load(path, &selection->suite, why)) {
-    return false;
-  }
+  if (!check_ops(request, why) || !load(request, &selection->suite, why)) return false;
   if (choose(request, selection, why)) return true;
   rgh_selection_free(selection);
   return false;

@@ -9,6 +9,7 @@ enum { RGH_MAX_NAMES = 256 };
 typedef struct rgh_request {
   const char *suite; /* a name, looked for as NAME.json in the folders; or a path: anything with a '/' or ".json" */
   const char *const *folders; /* ended by NULL */
+  const char *problem;        /* a problem's folder in place of a suite (problem.h); NULL: none */
   const char *op[RGH_MAX_NAMES];
   int num_ops; /* 0: all */
   const char *case_name[RGH_MAX_NAMES];

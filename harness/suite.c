@@ -1,16 +1,14 @@
 #include "harness/suite.h"
 
-#include <errno.h>
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
 #include "harness/case_json.h"
 #include "harness/json_value.h"
+#include "harness/read_file.h"
 
-static const long MAX_FILE_BYTES = 64L << 20;
 /* A case takes about 4 KiB, so a hostile file can make the tool use 40 MiB and no more. */
 enum { MAX_CASES = 10000 };
 
@@ -90,29 +88,10 @@ bool rgh_suite_parse(const char *text, size_t bytes, const char *file, rgh_suite
 
 bool rgh_suite_load(const char *path, rgh_suite *suite, rgh_message *why) {
   memset(suite, 0, sizeof *suite);
-  FILE *stream = fopen(path, "rb");
-  if (stream == NULL) return rgh_fail(why, "%s: %s", path, strerror(errno));
-  /* Read up to the limit and not by the file's size, which a pipe or a special file does not have. */
-  size_t used = 0, room = 1 << 16;
-  char *text = malloc(room);
-  while (text != NULL) {
-    used += fread(text + used, 1, room - used, stream);
-    if (used < room || room > (size_t)MAX_FILE_BYTES) break;
-    char *larger = realloc(text, room *= 2);
-    if (larger == NULL) free(text);
-    text = larger;
-  }
-  bool good = false;
-  if (text == NULL) {
-    rgh_fail(why, "%s: no memory", path);
-  } else if (ferror(stream)) {
-    rgh_fail(why, "%s: %s", path, strerror(errno));
-  } else if (used > (size_t)MAX_FILE_BYTES) {
-    rgh_fail(why, "%s: larger than 64 MiB", path);
-  } else {
-    good = rgh_suite_parse(text, used, path, suite, why);
-  }
+  size_t bytes;
+  char *text = rgh_read_file(path, &bytes, why);
+  if (text == NULL) return false;
+  const bool good = rgh_suite_parse(text, bytes, path, suite, why);
   free(text);
-  fclose(stream);
   return good;
 }

@@ -35,7 +35,10 @@ typedef struct rge_sources {
  * that cannot be read, no schema, no memory. Then ranks: sets the tier of every entry. */
 bool rge_index_load(const rge_sources *sources, rge_index *index, rgh_message *why);
 
-/* Whether the entry may stand in a ranking: checked, cold, with every case of its suite; *why says what it lacks. */
+/* Whether its times may be held against others': checked, cold, beside a floor; *why says what it lacks. */
+bool rge_entry_counts(const rge_entry *entry, const char **why);
+
+/* Whether it may stand in a ranking: counts, and has every case of a suite that is known here. */
 bool rge_entry_ranks(const rge_entry *entry, const char **why);
 
 /* Whether two entries measured the same thing: operator, mode, suite, hardware and setting. */

@@ -37,7 +37,7 @@ static bool has_evidence(const rge_entry *entry) {
          !rge_problems_reach(&entry->record->problems, RGE_LOWERS) && entry->num_timed > 0;
 }
 
-bool rge_entry_ranks(const rge_entry *entry, const char **why) {
+bool rge_entry_counts(const rge_entry *entry, const char **why) {
   *why = "";
   if (entry->num_timed == 0) {
     *why = "no case was timed";
@@ -47,7 +47,13 @@ bool rge_entry_ranks(const rge_entry *entry, const char **why) {
     *why = "no floor was measured beside it";
   } else if (entry->record->warm) {
     *why = "its caches were warm";
-  } else if (entry->suite_cases == 0) {
+  }
+  return **why == '\0';
+}
+
+bool rge_entry_ranks(const rge_entry *entry, const char **why) {
+  if (!rge_entry_counts(entry, why)) return false;
+  if (entry->suite_cases == 0) {
     *why = "its suite is not known here";
   } else if (entry->num_timed < entry->suite_cases) {
     *why = "cases of the suite are missing";

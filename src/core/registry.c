@@ -49,7 +49,6 @@ static const rg_operator *const operators[RG_NUM_OPERATORS] = {
 #define ENTRY_NEON(name)
 #endif
 
-/* BRANCH ONLY: forward kernels that are not written yet are NULL. */
 #define DECLARE_LEVELS(name)           \
   RG_DECLARE_CPU_KERNEL(name, scalar); \
   DECLARE_AVX2(name)                   \

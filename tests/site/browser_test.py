@@ -124,6 +124,13 @@ def make_site(tool: str, folder: pathlib.Path) -> pathlib.Path:
     dirty = synthetic.record(21, calls=6, day=50)
     dirty["environment"]["dirty"] = True
     synthetic.save(records / "dirty.json", dirty)
+    for number, gpu in enumerate((None, "NVIDIA H200", "NVIDIA H100")):
+        synthetic.save(records / f"models-{number}.json",
+                       synthetic.record(25 + number, gpu=gpu, calls=6, suite_file=ROOT / "suites/models.json"))  # fmt: skip
+    own = folder / "own.json"
+    own.write_text(json.dumps({"suite": "own", "cases": [{"op": "rope_apply", "name": "mine", "dims": {
+        "batch_size": 1, "num_heads": 40, "num_kv_heads": 10, "seq_len": 1536, "head_dim": 128}}]}))  # fmt: skip
+    synthetic.save(records / "own.json", synthetic.record(30, gpu="NVIDIA H200", calls=6, suite_file=own))
     hostile = synthetic.record(22, gpu="NVIDIA H100 " + MARKUP, calls=6, day=51)
     hostile["cases"][0]["name"] = MARKUP
     hostile["summary"] = synthetic.summary(hostile["cases"])
@@ -185,9 +192,9 @@ def check_search(check: Check) -> None:
     check.that(browser.run("return document.querySelector('tr.target').closest('details').open"), "its details are open")
     browser.press("k", held="Control")
     check.equal(browser.run("return document.activeElement.id"), "search", "Control K goes to the search")
-    browser.press(*"24 heads S=2048")
+    browser.press(*"23 heads S=2048")
     results = browser.run(found)
-    check.that(results and "Hq=32" in results[0] and "S=2048" in results[0], f"nearest to 24 heads, S=2048: {results[:3]}")
+    check.that(results and "Hq=24" in results[0] and "S=2048" in results[0], f"nearest to 23 heads, S=2048: {results[:3]}")
     check.that("nearest" in browser.run("return document.getElementById('found-count').textContent"), "it says nearest")
     browser.press("Escape")
     check.equal(browser.run("return document.querySelector('.results').hidden"), True, "Escape closes the results")
@@ -195,6 +202,55 @@ def check_search(check: Check) -> None:
     browser.press(*"zzzz")
     check.equal(browser.run(found), [], "zzzz")
     check.quiet("search")
+
+
+def check_questions(check: Check) -> None:
+    """What people type, what they must see first, and where Enter leads them."""
+    first = "return document.querySelector('#found li')?.textContent ?? ''"
+    for question, part, address, row in (
+        ("which is the fastest for 24 heads, S = 2048?", "Hq=24", "operators/rope_apply.html#b", "starcoder2-3b"),
+        ("24 heads 2,048 positions", "NVIDIA H", "operators/rope_apply.html#b", "starcoder2-3b"),
+        ("starcoder2 h200", "NVIDIA H200", "operators/rope_apply.html#b", "starcoder2-3b"),
+        ("40 heads S=1536", "NVIDIA H200", "records/own.html#e0c0", "mine"),
+        ("B200", "NVIDIA B200", "", ""),
+        ("reported b200 rope_2d", "not reproduced", "operators/rope_2d.html#reported", ""),
+        ("make", "make bench", "index.html#run-title", ""),
+        ("contribute a record", "Make a record", "challenges.html#make-title", ""),
+        ("trust", "Tiers of trust", "rules.html#tiers", ""),
+    ):
+        check.open("index.html")
+        check.browser.press("/")
+        check.browser.press(*question)
+        result = check.browser.run(first)
+        check.that(part in result, f"{question}: first is '{result}'")
+        check.browser.press("Enter")
+        check.that(address in check.browser.run("return location.href"), f"{question}: leads to another page")
+        if row:
+            target = check.browser.run("return document.querySelector('tr.target')?.innerText ?? ''")
+            check.that(row in target, f"{question}: leads to '{target}'")
+    check.open("operators/rope_apply.html")
+    fastest = json.loads((check.site / "operators/rope_apply.json").read_text())["boards"]
+    models = next(board for board in fastest if board["suite"] == "models")
+    times = [next(c["latency_us"] for c in d["cases"] if c["name"] == "starcoder2-3b") for d in models["details"]]
+    check.that(len(times) == 3 and times[0] < times[-1], f"the fastest hardware is not first: {times}")
+    check.quiet("questions")
+
+
+def check_narrow(check: Check) -> None:
+    """A telephone shows each operator's ratio and hardware, and each case's sizes and ratio, without being moved."""
+    check.browser.shape(390, 844)
+    visible = """
+        return [...document.querySelectorAll(arguments[0])].map((row) => {
+          const ratio = row.querySelector('.strong').getBoundingClientRect();
+          return [ratio.width > 0 && ratio.left >= 0 && ratio.right <= innerWidth,
+                  row.innerText.includes(row.dataset.hardware?.slice(0, 11) ?? 'S=')];
+        })"""
+    for page, rows in (("index.html", "table.best tbody tr"), ("operators/rope_apply.html", "table.cases tbody tr")):
+        check.open(page)
+        check.browser.run("for (const d of document.querySelectorAll('details')) d.open = true")
+        seen = check.browser.run(visible, rows)
+        check.that(seen and all(shown and named for shown, named in seen), f"{page} at 390: {seen}")
+    check.browser.shape(1280, 900)
 
 
 def check_filter(check: Check) -> None:
@@ -298,7 +354,7 @@ def main() -> int:
         with webdriver.Browser(folder + "/profile") as browser:
             check = Check(browser, site)
             check_pages(check, screenshots)
-            for one in (check_links, check_search, check_filter, check_sort, check_selection, check_keyboard,
+            for one in (check_links, check_search, check_questions, check_narrow, check_filter, check_sort, check_selection, check_keyboard,
                         check_answers, check_without_scripts):  # fmt: skip
                 one(check)
     if not check.failures:

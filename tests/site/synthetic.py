@@ -46,6 +46,7 @@ def case(rng: random.Random, item: dict[str, Any], gpu: bool, ratio: float, call
         "device": "cuda:0" if gpu else "cpu",
         "variant": "cuda.generic" if gpu else "cpu.avx512",
         "in_place": in_place,
+        "dims": item["dims"],
         "latency_us": latency["us"],
         "floor_us": floor["us"],
         "ratio": latency["us"] / floor["us"],

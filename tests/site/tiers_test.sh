@@ -53,6 +53,12 @@ tier elsewhere replicated
 holds site/records/dirty.json '.problems | map(select(.lowers)) | length == 1'
 holds site/operators/rope_2d.json '[.boards[] | .ranked[] | select(.record == "dirty")] == []'
 holds site/operators/rope_2d.json '.unranked | map(.record) == ["dirty"]'
+holds site/operators/rope_2d.json '.reported[0].measured_here == false'
+grep -q "NVIDIA B200, of which there is no record here" site/operators/rope_2d.html || fail "reported hardware"
+grep -rlE "REPOSITORY|[Aa]nother GPU" site && fail "a page says what only its data can"
+synthetic tiers-b200/b200.json "9, gpu='NVIDIA B200', calls=5"
+expect 0 report --records tiers-b200 --records "$root/records/reported" --out b200-site
+holds b200-site/operators/rope_2d.json '.reported[0].measured_here'
 holds site/operators/rope_2d.json '.reported[0].rows | length == 17 and all(.tier == "reported")'
 holds site/operators/rope_2d.json '.boards[0].ranked | map(.latency_us) | . == sort'
 # The aggregates are those of jq over the raw samples.

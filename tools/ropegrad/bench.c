@@ -155,13 +155,10 @@ static void print_summary(const rgh_run *run) {
   }
 }
 
-int rgt_bench(int argc, char **argv, const char *const *full_argv) {
-  rgt_options options;
+int rgt_run_bench(const rgt_options *options) {
   rgt_session session;
   int code;
-  if (!rgt_options_parse(RGT_BENCH, "bench", help, argc, argv, &options, &code)) return code;
-  options.argv = full_argv;
-  if (!rgt_session_begin(&session, &options, rgh_bench_device_bytes, &code)) return code;
+  if (!rgt_session_begin(&session, options, rgh_bench_device_bytes, &code)) return code;
   if (!create_timer(&session, &code)) {
     rgt_session_abandon(&session);
     return code;
@@ -192,4 +189,12 @@ int rgt_bench(int argc, char **argv, const char *const *full_argv) {
   }
   print_summary(&session.run);
   return rgt_session_end(&session, rgh_record_json);
+}
+
+int rgt_bench(int argc, char **argv, const char *const *full_argv) {
+  rgt_options options;
+  int code;
+  if (!rgt_options_parse(RGT_BENCH, "bench", help, argc, argv, &options, &code)) return code;
+  options.argv = full_argv;
+  return rgt_run_bench(&options);
 }

@@ -10,13 +10,10 @@
 static const struct {
   const char *name;
   int (*run)(int argc, char **argv, const char *const *full_argv);
-} commands[] = {{"list", rgt_list},
-                {"verify", rgt_verify},
-                {"bench", rgt_bench},
-                {"report", rgt_report},
-                {"records", rgt_records},
-                {"compare", rgt_compare},
-                {"export-solution", rgt_export_solution}};
+} commands[] = {{"list", rgt_list},       {"verify", rgt_verify},
+                {"bench", rgt_bench},     {"problem", rgt_problem},
+                {"report", rgt_report},   {"records", rgt_records},
+                {"compare", rgt_compare}, {"export-solution", rgt_export_solution}};
 enum { NUM_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const char help[] =
@@ -25,6 +22,7 @@ static const char help[] =
     "  ropegrad list                    operators, variants, suites, and what this machine can run\n"
     "  ropegrad verify [options]        hold every output against a float64 reference\n"
     "  ropegrad bench  [options]        verify, then time beside the floor: a plain copy of the same bytes\n"
+    "  ropegrad problem DIR             verify or bench the workloads of a SOL-ExecBench problem's folder\n"
     "  ropegrad report [options]        the site of the records\n"
     "  ropegrad records check DIR       hold records against their schema and their own samples\n"
     "  ropegrad records reproduce FILE  run a record's command again here, and compare\n"

@@ -153,7 +153,13 @@ static bool read_json(rgt_options *o, const char *value, rgh_message *why) {
 
 /* ---- the table of options ---- */
 
-enum { BOTH = RGT_VERIFY | RGT_BENCH, ALL = RGT_LIST | BOTH };
+enum {
+  SUITES = RGT_VERIFY | RGT_BENCH,
+  ANY_VERIFY = RGT_VERIFY | RGT_PROBLEM_VERIFY,
+  ANY_BENCH = RGT_BENCH | RGT_PROBLEM_BENCH,
+  BOTH = ANY_VERIFY | ANY_BENCH,
+  ALL = RGT_LIST | BOTH
+};
 
 static const struct {
   const char *name;
@@ -161,8 +167,8 @@ static const struct {
   int has_value;
   int commands; /* that take it */
 } table[] = {
-    {"op", read_op, required_argument, BOTH},
-    {"suite", read_suite, required_argument, BOTH},
+    {"op", read_op, required_argument, SUITES},
+    {"suite", read_suite, required_argument, SUITES},
     {"case", read_case, required_argument, BOTH},
     {"in-place", read_in_place, no_argument, BOTH},
     {"max-bytes", read_max_bytes, required_argument, BOTH},
@@ -170,11 +176,11 @@ static const struct {
     {"variant", read_variant, required_argument, BOTH},
     {"threads", read_threads, required_argument, BOTH},
     {"seed", read_seed, required_argument, BOTH},
-    {"repeat", read_repeat, required_argument, RGT_VERIFY},
-    {"protocol", read_protocol, required_argument, RGT_BENCH},
-    {"timer", read_timer, required_argument, RGT_BENCH},
-    {"warm", read_warm, no_argument, RGT_BENCH},
-    {"budget", read_budget, required_argument, RGT_BENCH},
+    {"repeat", read_repeat, required_argument, ANY_VERIFY},
+    {"protocol", read_protocol, required_argument, ANY_BENCH},
+    {"timer", read_timer, required_argument, ANY_BENCH},
+    {"warm", read_warm, no_argument, ANY_BENCH},
+    {"budget", read_budget, required_argument, ANY_BENCH},
     {"json", read_json, required_argument, ALL},
     {"help", NULL, no_argument, ALL},
 };

@@ -21,7 +21,8 @@ static const char help[] =
     "  --json FILE   keep the new record, in another file; beside the old one it lifts its tier, when the commit is\n"
     "                the same and they agree\n"
     "\n"
-    "Only `bench` commands are run, by this tool itself and without a shell, with the record's options but for\n"
+    "Only `bench` and `problem DIR bench` are run, by this tool itself and without a shell, with the record's options "
+    "but for\n"
     "--json. For a verdict on the record's own source, check out its commit and build it first: a note says when this\n"
     "build is of another one. The table is that of `ropegrad compare`.\n"
     "\n"
@@ -45,9 +46,15 @@ typedef struct command {
   int count;
 } command;
 
+/* `bench ...` or `problem DIR bench ...`. */
+static bool is_bench(const json_t *argv) {
+  const char *verb = json_string_value(json_array_get(argv, 1)), *third = json_string_value(json_array_get(argv, 3));
+  if (verb == NULL) return false;
+  return strcmp(verb, "bench") == 0 || (strcmp(verb, "problem") == 0 && third != NULL && strcmp(third, "bench") == 0);
+}
+
 static bool take_arguments(const json_t *argv, command *made, rgh_message *why) {
-  const char *verb = json_string_value(json_array_get(argv, 1));
-  if (verb == NULL || strcmp(verb, "bench") != 0) {
+  if (!is_bench(argv)) {
     return rgh_fail(why, "environment.argv is no `bench` command of this tool: it cannot be run again here");
   }
   if (json_array_size(argv) > MAX_ARGUMENTS) return rgh_fail(why, "environment.argv is too long");

@@ -45,7 +45,13 @@ typedef struct rgt_options {
 } rgt_options;
 
 /* Which options a command takes besides --json and --help. */
-typedef enum rgt_command { RGT_LIST = 1, RGT_VERIFY = 2, RGT_BENCH = 4 } rgt_command;
+typedef enum rgt_command {
+  RGT_LIST = 1,
+  RGT_VERIFY = 2,
+  RGT_BENCH = 4,
+  RGT_PROBLEM_VERIFY = 8, /* of a problem's folder: no suite and no operator to choose */
+  RGT_PROBLEM_BENCH = 16
+} rgt_command;
 
 /* Reads the options after the command's name. True: go on. False: the command is over, with *code; --help has printed
  * `help`, or a line has said what was wrong. */
@@ -87,11 +93,17 @@ void rgt_session_abandon(rgt_session *session);
 /* Prints the counts, writes the JSON file if one was asked for, releases everything, and returns the exit code. */
 int rgt_session_end(rgt_session *session, json_t *(*to_json)(const rgh_run *));
 
+/* ---- verify.c, bench.c: the work of the commands, on options that are parsed. Each returns the exit code ---- */
+
+int rgt_run_verify(const rgt_options *options);
+int rgt_run_bench(const rgt_options *options);
+
 /* ---- the subcommands: argv[0] is the command's name; full_argv is the whole program's ---- */
 
 int rgt_list(int argc, char **argv, const char *const *full_argv);
 int rgt_verify(int argc, char **argv, const char *const *full_argv);
 int rgt_bench(int argc, char **argv, const char *const *full_argv);
+int rgt_problem(int argc, char **argv, const char *const *full_argv);
 int rgt_report(int argc, char **argv, const char *const *full_argv);
 int rgt_records(int argc, char **argv, const char *const *full_argv);
 int rgt_compare(int argc, char **argv, const char *const *full_argv);

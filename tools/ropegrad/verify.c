@@ -50,13 +50,10 @@ static void print_row(const rgt_column *columns, const rgh_row *row) {
   rgt_table_row(columns, NUM_COLUMNS, cells);
 }
 
-int rgt_verify(int argc, char **argv, const char *const *full_argv) {
-  rgt_options options;
+int rgt_run_verify(const rgt_options *options) {
   rgt_session session;
   int code;
-  if (!rgt_options_parse(RGT_VERIFY, "verify", help, argc, argv, &options, &code)) return code;
-  options.argv = full_argv;
-  if (!rgt_session_begin(&session, &options, rgh_verify_device_bytes, &code)) return code;
+  if (!rgt_session_begin(&session, options, rgh_verify_device_bytes, &code)) return code;
   const rgt_column columns[NUM_COLUMNS] = {{"op", rgt_op_width(&session.run), false},
                                            {"case", rgt_case_width(&session.run), false},
                                            {"status", 6, false},
@@ -69,8 +66,8 @@ int rgt_verify(int argc, char **argv, const char *const *full_argv) {
   for (int c = 0; c < session.run.num_rows; c++) {
     rgh_row *row = &session.rows[c];
     const rgh_device *device = session.run.options.device;
-    const rgh_verify_options verify = {.repeats = options.repeat,
-                                       .seed = options.seed,
+    const rgh_verify_options verify = {.repeats = options->repeat,
+                                       .seed = options->seed,
                                        .threads = session.run.options.threads,
                                        .memory = device != NULL ? device->memory : NULL};
     rgt_progress_case(&progress, c, row->item->op->name, row->item->name);
@@ -81,4 +78,12 @@ int rgt_verify(int argc, char **argv, const char *const *full_argv) {
     print_row(columns, row);
   }
   return rgt_session_end(&session, rgh_verify_json);
+}
+
+int rgt_verify(int argc, char **argv, const char *const *full_argv) {
+  rgt_options options;
+  int code;
+  if (!rgt_options_parse(RGT_VERIFY, "verify", help, argc, argv, &options, &code)) return code;
+  options.argv = full_argv;
+  return rgt_run_verify(&options);
 }

@@ -38,6 +38,10 @@ bool rgs_page_challenges(const rgs_site *site, rgh_message *why);
 bool rgs_page_rules(const rgs_site *site, rgh_message *why);
 bool rgs_search_write(const rgs_site *site, rgh_message *why);
 
+/* The rows of the challenges page: each hardware that a record is wanted of, with its best ratio by operator. NULL: *why
+ * says what is wrong with its list. */
+json_t *rgs_challenges_json(const rgs_site *site, rgh_message *why);
+
 /* The best of what others report for the operator, with the hardware; null: nothing. */
 json_t *rgs_reported_best(const rge_index *index, const rg_operator *op);
 

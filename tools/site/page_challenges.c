@@ -55,16 +55,23 @@ static json_t *columns_json(void) {
   return list;
 }
 
-bool rgs_page_challenges(const rgs_site *site, rgh_message *why) {
+json_t *rgs_challenges_json(const rgs_site *site, rgh_message *why) {
   char path[RGS_PATH_BYTES];
   rge_file targets;
   snprintf(path, sizeof path, "%s/hardware.json", site->request->templates);
-  if (!rge_file_read(path, &targets, why)) return false;
+  if (!rge_file_read(path, &targets, why)) return NULL;
   json_t *rows = json_array();
   const json_t *list = json_object_get(targets.json, "hardware");
-  for (size_t i = 0; i < json_array_size(list); i++)
+  for (size_t i = 0; i < json_array_size(list); i++) {
     json_array_append_new(rows, row_json(site, json_array_get(list, i)));
+  }
   rge_file_free(&targets);
+  return rows;
+}
+
+bool rgs_page_challenges(const rgs_site *site, rgh_message *why) {
+  json_t *rows = rgs_challenges_json(site, why);
+  if (rows == NULL) return false;
   json_t *data = json_pack("{s:s, s:o, s:o}", "suite", RGS_MAIN_SUITE, "columns", columns_json(), "rows", rows);
   const rgs_place place = {"challenges", "challenges", "Challenges", "challenges"};
   return rgs_page_write(site, &place, data, NULL, NULL, why);

@@ -80,6 +80,16 @@ static json_t *reported_rows(const json_t *source, const rg_operator *op) {
   return rows;
 }
 
+/* Whether any record here is of the hardware that a list of reported times names. */
+static bool is_measured_here(const rge_index *index, const char *hardware) {
+  for (int r = 0; r < index->num_records; r++) {
+    for (int e = 0; e < index->records[r].num_entries; e++) {
+      if (strcasestr(index->records[r].entries[e].hardware, hardware) != NULL) return true;
+    }
+  }
+  return false;
+}
+
 static json_t *reported_json(const rge_index *index, const rg_operator *op) {
   static const char *const keys[] = {"source", "hardware", "protocol", "statistic", "trust"};
   json_t *list = json_array();
@@ -90,7 +100,8 @@ static json_t *reported_json(const rge_index *index, const rg_operator *op) {
       json_decref(rows);
       continue;
     }
-    json_t *object = json_pack("{s:o}", "rows", rows);
+    const char *hardware = json_string_value(json_object_get(source, "hardware"));
+    json_t *object = json_pack("{s:o, s:b}", "rows", rows, "measured_here", is_measured_here(index, hardware));
     for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
       rgs_put(object, keys[k], json_incref(json_object_get(source, keys[k])));
     }

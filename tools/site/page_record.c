@@ -88,7 +88,7 @@ static json_t *facts_json(const rge_record *record, const char *part) {
 
 /* ---- entries ---- */
 
-static json_t *cases_json(const rge_entry *entry) {
+static json_t *cases_json(const rge_entry *entry, const char *key) {
   json_t *list = json_array();
   for (int c = 0; c < entry->num_cases; c++) {
     const rge_case *item = &entry->cases[c];
@@ -97,7 +97,9 @@ static json_t *cases_json(const rge_entry *entry) {
       if (peer == NULL || item->peers[p].latency_us < peer->latency_us) peer = &item->peers[p];
     }
     json_t *row = rgs_case_json(entry, item, peer);
-    rgs_put(row, "anchor", json_null());
+    char anchor[64];
+    snprintf(anchor, sizeof anchor, "%sc%d", key, c);
+    rgs_put(row, "anchor", json_string(anchor));
     json_array_append_new(list, row);
   }
   return list;
@@ -112,7 +114,7 @@ static json_t *entries_json(const rgs_site *site, const rge_record *record) {
     json_array_append_new(
         list,
         json_pack("{s:s, s:b, s:b, s:o, s:o}", "key", key, "first", e == 0, "has_peers", entry->has_peers, "entry",
-                  rgs_entry_json(entry, rgs_boards_rank(&site->boards, entry)), "cases", cases_json(entry)));
+                  rgs_entry_json(entry, rgs_boards_rank(&site->boards, entry)), "cases", cases_json(entry, key)));
   }
   return list;
 }

@@ -153,9 +153,13 @@ const makeFilters = (form) => {
 
 const MOST_RESULTS = 30;
 
-// "S = 2048" is one word, and so is "24 heads"; a comma or "and" parts words.
-const wordsOf = (query) => query.toLowerCase().replace(/\s*=\s*/g, "=").replace(/\b(\d+) (?:query )?heads?\b/g, "heads=$1")
-  .split(/[\s,]+/).filter((word) => word && word !== "and");
+// Words of a question that say nothing of what is looked for.
+const IGNORED = new Set("a and at fastest for how in is of on the to what which with".split(" "));
+
+// "S = 2048" is one word, and so are "24 heads", "2,048" and "2048 positions"; a comma or a space parts words.
+const wordsOf = (query) => query.toLowerCase().replace(/(\d),(?=\d{3}\b)/g, "$1").replace(/\s*=\s*/g, "=")
+  .replace(/\b(\d+) (?:query )?heads?\b/g, "heads=$1").replace(/\b(\d+) (?:positions|tokens)\b/g, "s=$1")
+  .split(/[\s,?]+/).filter((word) => word && !IGNORED.has(word));
 
 // How far an item is from a word: 0 is a match, and a size that is another one is near when it differs by little.
 const distance = (haystack, word) => {
@@ -166,7 +170,10 @@ const distance = (haystack, word) => {
       ? new RegExp(`(^|[^0-9.])${word.replace(/\./g, "\\.")}([^0-9.]|$)`).test(haystack) : haystack.includes(word);
     return found ? 0 : Infinity;
   }
-  const sizes = [...haystack.matchAll(/([a-z_]+)=(\d+)/g)].filter(([, name]) => name === key || name.endsWith(`_${key}`));
+  // Heads are query heads where an operator has both kinds.
+  const named = [...haystack.matchAll(/([a-z_]+)=(\d+)/g)].filter(([, name]) => name === key || name.endsWith(`_${key}`));
+  const exact = named.filter(([, name]) => name === key || name === `num_${key}`);
+  const sizes = exact.length ? exact : named;
   return Math.min(Infinity, ...sizes.map(([, , own]) => Math.abs(Math.log(Number(own) / Number(size)))));
 };
 

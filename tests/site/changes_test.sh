@@ -1,6 +1,6 @@
 #!/bin/sh
 # compare and records reproduce as a script sees them: verdicts, and what must not be compared.
-# Usage: compare_test.sh TOOL. Prints what failed; exit 1 if anything did. Needs jq and Python.
+# Usage: changes_test.sh TOOL. Prints what failed; exit 1 if anything did. Needs jq and Python.
 set -u
 tool=$(realpath "$1")
 here=$(dirname "$(realpath "$0")")
