@@ -1,13 +1,13 @@
 # A thin front for CMake: it installs what is missing and calls the presets. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help deps build test bench install format
+.PHONY: help deps build test test-torch bench install format
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 SUITE ?= sol-execbench-rope
 
 help: ## this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
 deps: ## install the Debian packages that the build needs (without root: say which)
 	@packages/install build
@@ -18,6 +18,12 @@ build: deps ## build into build/ (the tool: build/ropegrad)
 
 test: build ## build, then run every test
 	@ctest --preset default
+
+# Without a GPU to run them, kernels for it would be compiled for nothing.
+test-torch: CMAKE_ARGS ?= -DROPEGRAD_CUDA=OFF
+test-torch: ## in a virtual environment of its own: pip install, then the Python tests with PyTorch
+	@packages/install build torch
+	@CMAKE_ARGS="$(CMAKE_ARGS)" python/tests/in_venv.sh build-venv
 
 bench: build ## build, time SUITE (default sol-execbench-rope) into build/record.json, and write build/site/
 	@build/ropegrad bench --suite $(SUITE) --json build/record.json

@@ -1,7 +1,7 @@
 #!/bin/bash
 # layers_test.sh ROOT: the design's floors hold.
 #   1. Includes go only down:
-#        tests, fuzz > tools > harness > (library boundary) > src/core, src/solution > ops > src/simd, src/cuda > src/spec
+#        tests, fuzz > tools, python > harness > (library boundary) > src/core, src/solution > ops > src/simd, src/cuda > src/spec
 #        > src/base, src/hw > include
 #   2. Over the library boundary only the public headers are seen.
 #   3. An operator includes no other operator.
@@ -18,7 +18,7 @@ report() {
 floor_of() {
   case $1 in
     tests/* | fuzz/*) echo 8 ;;
-    tools/*) echo 7 ;;
+    tools/* | python/*) echo 7 ;;
     harness/* | ropegrad_build_info.h) echo 6 ;;          # the second is written by the build
     src/core/* | src/solution/* | solution_operator.h) echo 5 ;; # the last is written by the tool
     ops/*) echo 4 ;;
@@ -39,7 +39,7 @@ while IFS=: read -r file included; do
   own=$(floor_of "$file") || { report "$file lies on no floor"; continue; }
   other=$(floor_of "$included") || { report "$file includes $included, which lies on no floor"; continue; }
   ((other <= own)) || report "$file includes $included, which lies above it"
-  if [[ $file == harness/* || $file == tools/* ]] && ((other >= 1 && other <= 5)); then
+  if [[ $file == harness/* || $file == tools/* || $file == python/* ]] && ((other >= 1 && other <= 5)); then
     report "$file includes $included from behind the library boundary"
   fi
   if [[ $file == ops/* && $included == ops/* && ${file%/*} != "${included%/*}" ]]; then
@@ -54,7 +54,7 @@ while IFS=: read -r file included; do
     esac
   fi
 done < <(grep -rnoE --include='*.[ch]' --include='*.cu' --include='*.cuh' --include='*.cpp' \
-  '^ *# *include +"[^"]+"' include src ops harness tools tests fuzz |
+  '^ *# *include +"[^"]+"' include src ops harness tools python tests fuzz |
   sed -E 's/^([^:]+):[0-9]+:.*"([^"]+)"/\1:\2/')
 ((seen > 100)) || report "only $seen includes were found: the search is broken"
 
@@ -63,6 +63,6 @@ for operator in "${operators[@]}"; do
   while IFS= read -r line; do
     report "$line: names the operator $operator"
   done < <(grep -rnE "(^|[^a-z0-9]|rg_)$operator([^a-z0-9_]|_backward|_forward)" src harness tools include \
-    --exclude=ops.def)
+    python/core python/stubs --exclude=ops.def)
 done
 exit $failed

@@ -1,42 +1,32 @@
 """Which context a call runs on.
 
-A context serves one host thread at a time, and its calls must not overlap on the GPU: so there is one for each thread
-and, on CUDA, for each stream of each device. On the CPU there is one for each number of threads, which is PyTorch's.
+A context serves one host thread at a time, and its calls must not overlap on the GPU. On the CPU, where a call lets go
+of the GIL, each thread has its own, one for each number of threads that PyTorch may be set to. On CUDA, where a call
+holds the GIL and only launches, there is one for each stream of each device.
 """
 
 from __future__ import annotations
 
 import threading
-import weakref
 
 import torch
 
 from ropegrad import _core
 
 
-class _Contexts(threading.local):
-    """Of one thread: by the number of threads on the CPU, by (device, stream) on CUDA."""
-
+class _OfThread(threading.local):
     def __init__(self) -> None:
-        self.by_place: dict[int | tuple[int, int], _core.Context] = {}
-        self.kept: list[_CudaContext] = []
+        self.by_count: dict[int, _core.Context] = {}
 
 
-class _CudaContext:
-    """A context that check_device can find."""
-
-    def __init__(self, device: int) -> None:
-        self.device = device
-        self.core = _core.Context(_core.CUDA, device)
-        _ALL_CUDA.add(self)
-
-
-_MINE = _Contexts()
-_ALL_CUDA: weakref.WeakSet[_CudaContext] = weakref.WeakSet()
+_CPU = _OfThread()
+_CUDA: dict[tuple[int, int], _core.Context] = {}  # by device and stream
+_LOCK = threading.Lock()
 
 # Making a context allocates memory of the GPU, which must not happen while a stream is captured, and a capture usually
-# runs on a stream of its own. So one context of each device is made ahead.
-_SPARES: dict[int, list[_CudaContext]] = {}
+# runs on a stream of its own. So one context of each device is made ahead; of these devices it has been taken.
+_SPARES: dict[int, _core.Context] = {}
+_LACKING: set[int] = set()
 
 try:  # the handle alone, in a tenth of the time
     _current_stream = torch._C._cuda_getCurrentRawStream
@@ -48,41 +38,52 @@ except AttributeError:  # a build without CUDA
 
 def context_of(device: int) -> _core.Context:
     """For calls of this thread, now, on tensors of a device: its CUDA index, or -1 for the CPU."""
-    place = torch.get_num_threads() if device < 0 else (device, _current_stream(device))
-    try:
-        return _MINE.by_place[place]
-    except KeyError:
-        return _make(place)
+    if device < 0:
+        threads = torch.get_num_threads()
+        return _CPU.by_count.get(threads) or _make_cpu(threads)
+    if _LACKING:
+        _replace_spares()
+    place = (device, _current_stream(device))
+    return _CUDA.get(place) or _make_cuda(place)
 
 
-def _make(place: int | tuple[int, int]) -> _core.Context:
-    if isinstance(place, int):
-        core = _core.Context(_core.CPU, 0, threads=place)
-    else:
-        device, stream = place
-        made = _make_cuda(device)
-        _MINE.kept.append(made)
-        core = made.core
-        core.set_stream(stream)
-    _MINE.by_place[place] = core
-    return core
+def _make_cpu(threads: int) -> _core.Context:
+    context = _CPU.by_count[threads] = _core.Context(_core.CPU, 0, threads=threads)
+    return context
 
 
-def _make_cuda(device: int) -> _CudaContext:
-    spares = _SPARES.setdefault(device, [])
+def _is_capturing(device: int) -> bool:
     with torch.cuda.device(device):
-        capturing = torch.cuda.is_current_stream_capturing()
-    if not capturing:
-        if not spares:
-            spares.append(_CudaContext(device))
-        return _CudaContext(device)
-    try:
-        return spares.pop()
-    except IndexError:
-        raise RuntimeError(
-            "ropegrad: a context is needed while a CUDA graph is captured, and none was made ahead; "
-            "run the call once outside of the capture, in the same thread, as PyTorch asks for any graph"
-        ) from None
+        return torch.cuda.is_current_stream_capturing()
+
+
+def _make_cuda(place: tuple[int, int]) -> _core.Context:
+    device, stream = place
+    with _LOCK:
+        if place in _CUDA:  # another thread was faster
+            return _CUDA[place]
+        if _is_capturing(device):
+            if device not in _SPARES:
+                raise RuntimeError(
+                    "ropegrad: the first call on a stream must not be captured in a CUDA graph if no call was made "
+                    "before: run it once outside of the capture, as PyTorch asks for any graph"
+                )
+            context = _SPARES.pop(device)
+            _LACKING.add(device)
+        else:
+            context = _core.Context(_core.CUDA, device)
+            _SPARES.setdefault(device, _core.Context(_core.CUDA, device))
+        context.set_stream(stream)
+        _CUDA[place] = context
+    return context
+
+
+def _replace_spares() -> None:
+    with _LOCK:
+        for device in list(_LACKING):
+            if not _is_capturing(device):
+                _SPARES[device] = _core.Context(_core.CUDA, device)
+                _LACKING.discard(device)
 
 
 def check_device(device: torch.device | int | str | None = None) -> None:
@@ -94,6 +95,6 @@ def check_device(device: torch.device | int | str | None = None) -> None:
         return
     index = torch.cuda.current_device() if chosen.index is None else chosen.index
     torch.cuda.synchronize(index)
-    for context in list(_ALL_CUDA):
-        if context.device == index:
-            context.core.check()
+    for (place, _), context in list(_CUDA.items()):
+        if place == index:
+            context.check()

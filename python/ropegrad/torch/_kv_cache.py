@@ -137,9 +137,12 @@ class _Forward(Function):
         ctx.interleaved = interleaved
         ctx.has_keys = key_cache is not None
         ctx.set_materialize_grads(False)
-        return tuple(
-            kernel(key_cache, value_cache, key_states, value_states, cos, sin, cache_position, interleaved)
-        )
+        made = tuple(kernel(key_cache, value_cache, key_states, value_states, cos, sin, cache_position, interleaved))
+        needs = ctx.needs_input_grad
+        sides = [of for of, cache in ((needs[1] or needs[3] or of_tables, key_cache), (needs[2] or needs[4], value_cache))
+                 if cache is not None]  # fmt: skip
+        ctx.mark_non_differentiable(*[cache for cache, of in zip(made, sides) if not of])
+        return made
 
     @staticmethod
     def backward(ctx: Any, *grads: Maybe) -> Any:

@@ -100,7 +100,10 @@ class _Forward(Function):
         ctx.save_for_backward(*saved(q if of_tables else None, k if of_tables else None, cos, sin))
         ctx.options = options
         ctx.set_materialize_grads(False)
-        return tuple(kernel(q, k, cos, sin, *options))
+        made = tuple(kernel(q, k, cos, sin, *options))
+        if not of_tables:
+            ctx.mark_non_differentiable(*[y for y, needs in zip(made, ctx.needs_input_grad[1:3]) if not needs])
+        return made
 
     @staticmethod
     def backward(ctx: Any, *grads: Maybe) -> Any:
