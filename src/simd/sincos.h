@@ -26,9 +26,12 @@
 
 #include "src/simd/vec.h"
 
-/* Three functions:
+/* Four functions:
  *
  *   rg_vf_sincos(x, &sine, &cosine)
+ *   rg_vf_scaled_small_sincos(a, x, &sine, &cosine)
+ *                                      a times what rg_vf_sincos gives, to the bit, in the lanes where
+ *                                      |x| <= RG_SINCOS_LIMIT, of no use in others
  *   rg_vf_grad_angle(gc, gs, x)        gs*cos(x) - gc*sin(x): what the gradients gc of cos(x) and gs of sin(x) send
  *                                      back to x
  *   rg_vf_grad_small_angle(gc, gs, x)  the same bits in the lanes where |x| <= RG_SINCOS_LIMIT, of no use in others:
@@ -40,6 +43,10 @@
 RG_INLINE void rg_vf_sincos(rg_vf x, rg_vf *sine, rg_vf *cosine) {
   *sine = sin(x);
   *cosine = cos(x);
+}
+RG_INLINE void rg_vf_scaled_small_sincos(rg_vf a, rg_vf x, rg_vf *sine, rg_vf *cosine) {
+  *sine = a * sin(x);
+  *cosine = a * cos(x);
 }
 RG_INLINE rg_vf rg_vf_grad_angle(rg_vf grad_cos, rg_vf grad_sin, rg_vf x) {
   return rg_vf_fnma(grad_cos, sin(x), grad_sin * cos(x));
@@ -117,6 +124,15 @@ RG_INLINE void rg_vf_sincos(rg_vf x, rg_vf *sine, rg_vf *cosine) {
   }
   *sine = s;
   *cosine = c;
+}
+
+/* The factor takes the sign of both. */
+RG_INLINE void rg_vf_scaled_small_sincos(rg_vf a, rg_vf x, rg_vf *sine, rg_vf *cosine) {
+  rg_vf halves, s, c;
+  rg_sincos_unsigned(x, &halves, &s, &c);
+  const rg_vf factor = rg_vf_negate_odd(halves, a);
+  *sine = rg_vf_mul(factor, s);
+  *cosine = rg_vf_mul(factor, c);
 }
 
 /* The sign changes once, after the sum. */

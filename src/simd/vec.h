@@ -82,7 +82,7 @@ RG_INLINE void rg_vf_stream_two(rg_dtype t, void *p, rg_vf a, rg_vf b) {
 }
 #endif
 
-/* As rg_vf_load_two and rg_vf_store_two, but with the elements of dtype t in the order of another dtype. `splits`:
+/* As rg_vf_load_two, rg_vf_store_two and rg_vf_stream_two, but with the elements of dtype t in the order of another dtype. `splits`:
  * rg_vf_two_splits of that one. */
 RG_INLINE void rg_vf_load_two_like(bool splits, rg_dtype t, const void *p, rg_vf *a, rg_vf *b) {
   rg_vf_load_two(t, p, a, b);
@@ -93,6 +93,11 @@ RG_INLINE void rg_vf_store_two_like(bool splits, rg_dtype t, void *p, rg_vf a, r
   if (splits && !rg_vf_two_splits(t)) rg_vf_interleave(a, b, &a, &b);
   if (!splits && rg_vf_two_splits(t)) rg_vf_deinterleave(a, b, &a, &b);
   rg_vf_store_two(t, p, a, b);
+}
+RG_INLINE void rg_vf_stream_two_like(bool splits, rg_dtype t, void *p, rg_vf a, rg_vf b) {
+  if (splits && !rg_vf_two_splits(t)) rg_vf_interleave(a, b, &a, &b);
+  if (!splits && rg_vf_two_splits(t)) rg_vf_deinterleave(a, b, &a, &b);
+  rg_vf_stream_two(t, p, a, b);
 }
 
 /* Wider than rg_real: for totals of so many terms that equal ones would lose their last bits one by one. */

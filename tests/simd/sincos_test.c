@@ -151,6 +151,28 @@ static void gradient_of_an_angle(void **state) {
   }
 }
 
+static void a_scaled_sincos_has_the_same_bits(void **state) {
+  (void)state;
+  uint64_t seed = 23;
+  rg_real x[W], sines[W], cosines[W], scaled_sines[W], scaled_cosines[W];
+  for (int n = 0; n < 20000; n++) {
+    for (int i = 0; i < W; i++) x[i] = random_real(&seed) * (rg_real)(next_random(&seed) % 2 == 0 ? 0x1p17 : 10);
+    const rg_real factor = random_real(&seed);
+    rg_vf sine, cosine;
+    rg_vf_sincos(from_lanes(x), &sine, &cosine);
+    to_lanes(sines, rg_vf_mul(rg_vf_set1(factor), sine));
+    to_lanes(cosines, rg_vf_mul(rg_vf_set1(factor), cosine));
+    rg_vf_scaled_small_sincos(rg_vf_set1(factor), from_lanes(x), &sine, &cosine);
+    to_lanes(scaled_sines, sine);
+    to_lanes(scaled_cosines, cosine);
+    for (int i = 0; i < W; i++) {
+      if (!(fabs((double)x[i]) <= (double)RG_SINCOS_LIMIT)) continue;
+      assert_memory_equal(&scaled_sines[i], &sines[i], sizeof sines[i]);
+      assert_memory_equal(&scaled_cosines[i], &cosines[i], sizeof cosines[i]);
+    }
+  }
+}
+
 static void infinity_and_nan_give_nan(void **state) {
   (void)state;
   const rg_real no_angle[] = {(rg_real)INFINITY, -(rg_real)INFINITY, (rg_real)NAN};
@@ -173,9 +195,13 @@ static void infinity_and_nan_give_nan(void **state) {
 int main(void) {
   if (!level_runs_here()) return TEST_SKIPPED;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_exponent),       cmocka_unit_test(near_multiples_of_a_quarter_turn),
-      cmocka_unit_test(uniform_angles),       cmocka_unit_test(huge_angle_in_each_lane),
-      cmocka_unit_test(gradient_of_an_angle), cmocka_unit_test(infinity_and_nan_give_nan),
+      cmocka_unit_test(every_exponent),
+      cmocka_unit_test(near_multiples_of_a_quarter_turn),
+      cmocka_unit_test(uniform_angles),
+      cmocka_unit_test(huge_angle_in_each_lane),
+      cmocka_unit_test(gradient_of_an_angle),
+      cmocka_unit_test(a_scaled_sincos_has_the_same_bits),
+      cmocka_unit_test(infinity_and_nan_give_nan),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
