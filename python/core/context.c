@@ -7,7 +7,7 @@ typedef struct core_context {
 } core_context;
 
 /* Raises what ropegrad.errors makes of the status. */
-static PyObject *raise(rg_status status, const char *text) {
+static PyObject *raise_error(rg_status status, const char *text) {
   PyObject *errors = PyImport_ImportModule("ropegrad.errors");
   if (errors == NULL) return NULL;
   PyObject *error = PyObject_CallMethod(errors, "error_of", "is", (int)status, text);
@@ -21,7 +21,7 @@ static PyObject *raise(rg_status status, const char *text) {
 static PyObject *result(const core_context *self, rg_status status) {
   if (status == RG_OK) Py_RETURN_NONE;
   const char *text = rg_last_error(self->context);
-  return raise(status, text[0] != '\0' ? text : rg_status_string(status));
+  return raise_error(status, text[0] != '\0' ? text : rg_status_string(status));
 }
 
 static bool is_free(const core_context *self) {
@@ -44,7 +44,7 @@ static PyObject *make(PyTypeObject *type, PyObject *arguments, PyObject *keyword
   if (status != RG_OK) {
     char why[512];
     rg_device_status(device, why, sizeof why);
-    return raise(status, why[0] != '\0' ? why : rg_status_string(status));
+    return raise_error(status, why[0] != '\0' ? why : rg_status_string(status));
   }
   allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
   core_context *self = (core_context *)allocate(type, 0);
