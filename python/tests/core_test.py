@@ -160,6 +160,7 @@ def test_one_context_in_two_threads() -> None:
     assert refused > 0
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")  # Python's own, of just what is tried here
 def test_fork() -> None:
     """A child of a process that has computed with several threads computes too."""
     given = Draw().rope_2d("float32", S=4096, D=64)
