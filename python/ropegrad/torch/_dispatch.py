@@ -68,7 +68,7 @@ class Operator:
         self.returns_list = "-> Tensor[]" in schema
         self.function = function or _no_gradient(name)
         # Function.apply, without what only functorch's transforms need.
-        self.apply_straight = super(torch.autograd.Function, self.function).apply
+        self.apply_straight = super(torch.autograd.Function, self.function).apply  # type: ignore[misc]
 
     def __call__(self, *arguments: Any) -> Any:
         if _is_compiling() or _count_modes() or _has_transforms() or _tracing_state() is not None:

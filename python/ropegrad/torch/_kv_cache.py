@@ -7,6 +7,7 @@ needs the key tensors, cos and sin, the value side the value tensors; either may
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Optional
 
 import torch
@@ -76,7 +77,9 @@ def _results(
         return None if cache is None else cache.new_empty((*cache.shape[:2], new_rows, cache.shape[3]))
 
     likes = (grad_key_cache, grad_value_cache, grad_key_cache, grad_value_cache, cos, sin)
-    makers = (torch.empty_like, torch.empty_like, states, states, torch.empty_like, torch.empty_like)
+    makers: tuple[Callable[[Tensor], Maybe], ...] = (
+        torch.empty_like, torch.empty_like, states, states, torch.empty_like, torch.empty_like,
+    )  # fmt: skip
     return [make(t) if w and t is not None else None for make, t, w in zip(makers, likes, wanted)]
 
 
@@ -148,7 +151,9 @@ class _Forward(Function):
     def backward(ctx: Any, *grads: Maybe) -> Any:
         wanted = list(ctx.needs_input_grad[1:7])
         grad_keys, grad_values = grads if len(grads) == 2 else (grads[0], None) if ctx.has_keys else (None, grads[0])
-        return (None, *backward(grad_keys, grad_values, *ctx.saved_tensors, ctx.interleaved, wanted), None, None)
+        key_states, cos, sin, cache_position = ctx.saved_tensors
+        gradients = backward(grad_keys, grad_values, key_states, cos, sin, cache_position, ctx.interleaved, wanted)
+        return (None, *gradients, None, None)
 
 
 class _Backward(Function):

@@ -44,7 +44,8 @@ def heads(tensor: Tensor | None, device: int, unsqueeze_dim: int) -> Described:
         return None
     if tensor.get_device() != device:
         raise _refuse(tensor, device)
-    shape, strides = tensor.shape, tensor.stride()
+    shape: tuple[int, ...] = tensor.shape
+    strides: tuple[int, ...] = tensor.stride()
     if unsqueeze_dim == 2 and len(shape) == 4:  # of another rank the library says what is wrong
         shape, strides = (shape[0], shape[2], shape[1], shape[3]), (strides[0], strides[2], strides[1], strides[3])
     return tensor.data_ptr(), DTYPES[tensor.dtype], shape, strides
@@ -64,7 +65,8 @@ def table(tensor: Tensor | None, device: int) -> Described:
         return None
     if tensor.get_device() != device:
         raise _refuse(tensor, device)
-    shape, strides = tensor.shape, tensor.stride()
+    shape: tuple[int, ...] = tensor.shape
+    strides: tuple[int, ...] = tensor.stride()
     if len(shape) == 2:
         shape, strides = (1, *shape), (0, *strides)
     return tensor.data_ptr(), DTYPES[tensor.dtype], shape, strides

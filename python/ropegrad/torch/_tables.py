@@ -188,8 +188,8 @@ class _RotaryBackward(Function):
 
     @staticmethod
     def backward(ctx: Any, cotangent: Tensor) -> Any:
-        def of_positions(*tensors: Tensor) -> Tensor:
-            return _rotary_gradients(*tensors, ctx.attention_scaling)[0]
+        def of_positions(grad_cos: Tensor, grad_sin: Tensor, position_ids: Tensor, inv_freq: Tensor) -> Tensor:
+            return _rotary_gradients(grad_cos, grad_sin, position_ids, inv_freq, ctx.attention_scaling)[0]
 
         return None, *_differentiate(of_positions, ctx.saved_tensors, ctx.needs_input_grad[1:5], cotangent), None
 
@@ -256,7 +256,8 @@ def _vision_gradient(grad_cos: Tensor, grad_sin: Tensor, inv_freq: Tensor, pos_i
     theta = (positions * inv_freq).flatten(1)
     grad_emb = rope_2d_backward(grad_cos[None], grad_sin[None], torch.cat((theta, theta), -1)[None])
     parts = grad_emb.view(-1, 2, 2, inv_freq.shape[0])  # patch, half of the table, row or column, frequency
-    return (parts * positions.unsqueeze(1)).sum((0, 1, 2))
+    gradient: Tensor = (parts * positions.unsqueeze(1)).sum((0, 1, 2))
+    return gradient
 
 
 class _Vision(Function):
