@@ -1,11 +1,12 @@
-"""Times a training step of RoPE through PyTorch, forward and backward together, as a user calls it: ropegrad.torch beside
-torch.compile of the plain implementation and beside eager PyTorch.
+"""Times a training step of RoPE through PyTorch, forward and backward together, as a user calls it: ropegrad.torch
+beside torch.compile of the plain implementation and beside eager PyTorch.
 
     PYTHONPATH=build/python/path python3 python/benchmarks/torch_step.py --json step.json
 
 Cases, memory, protocol and timers are those of peers/ (see peers/README.md): one process, contenders in turn, caches
-overwritten before every step, on CUDA the launches queued ahead. Before it is timed, each contender's six results are held
-against the plain implementation in float64. Of torch.compile the faster form counts: compiled for one shape, or for any.
+overwritten before every step, on CUDA the launches queued ahead. Before it is timed, each contender's results are held
+against the plain implementation in float64. Of torch.compile the faster form counts: compiled for one shape or for
+any.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from ropegrad.torch import apply_rotary_pos_emb, host_cost
 from torch import Tensor
+
+from ropegrad.torch import apply_rotary_pos_emb, host_cost
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -96,7 +98,9 @@ def run_case(
     rows = []
     for c in made:
         series: Series | None = timing.series.get(c.name)
-        rows.append({"name": c.name, "column": c.column, **series_json(series), "verify": verify_json(verdicts[c.name])})
+        rows.append(
+            {"name": c.name, "column": c.column, **series_json(series), "verify": verify_json(verdicts[c.name])}
+        )
     fastest = {}
     for row in rows:
         if row["latency_us"] is not None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import ropegrad.torch as rope
 import torch
 from torch import Tensor
+
+import ropegrad.torch as rope
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no CUDA device here")
 B, H, S, D = 2, 8, 256, 128
@@ -118,7 +119,9 @@ def test_graphed_callables() -> None:
 
     expected = [*Rotate()(q, k)]
     expected += torch.autograd.grad(expected, [q, k], [y.detach() for y in expected])
-    graphed = torch.cuda.make_graphed_callables(Rotate(), (q.detach().clone().requires_grad_(), k.detach().clone().requires_grad_()))
+    graphed = torch.cuda.make_graphed_callables(
+        Rotate(), (q.detach().clone().requires_grad_(), k.detach().clone().requires_grad_())
+    )
     got = [*graphed(q, k)]
     got += torch.autograd.grad(got, [q, k], [y.detach() for y in got])
     assert all_equal(got, expected)

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import ropegrad.torch as rope
 import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
+
+import ropegrad.torch as rope
 
 BATCHES, HEADS, KV_HEADS, POSITIONS, WIDTH = 2, 3, 1, 2, 6
 OPTIONS = [(i, r, u) for i in (False, True) for r in (4, WIDTH) for u in (1, 2)]
@@ -126,7 +127,9 @@ def test_rope_2d() -> None:
 
 
 @pytest.mark.parametrize("batches", [0, BATCHES])
-@pytest.mark.parametrize("needed", [(True, True, True), (True, False, False), (False, True, False), (False, False, True)])
+@pytest.mark.parametrize(
+    "needed", [(True, True, True), (True, False, False), (False, True, False), (False, False, True)]
+)
 def test_rotary_embedding(needed: tuple[bool, ...], batches: int) -> None:
     frequencies = random(batches, 2) if batches else random(2)
     inputs = [random(BATCHES, 3), frequencies, random(1)]

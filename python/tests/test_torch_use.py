@@ -6,11 +6,12 @@ import threading
 from typing import Any
 
 import pytest
-import ropegrad.torch as rope
 import torch
-from ropegrad.torch import _kv_cache, _rope_apply
 from torch import Tensor
 from torch_contract import DEVICES
+
+import ropegrad.torch as rope
+from ropegrad.torch import _kv_cache, _rope_apply
 
 pytestmark = pytest.mark.parametrize("device", DEVICES)
 B, H, S, D = 2, 3, 5, 8
@@ -88,7 +89,7 @@ def test_in_place_is_declared(device: str) -> None:
 
 
 def test_a_value_that_autograd_kept_is_not_overwritten_unnoticed(device: str) -> None:
-    q, k, cos, sin = inputs(device)
+    q, _k, cos, sin = inputs(device)
     x = q.requires_grad_() * 1
     square = x * x
     rope.apply_rotary(x, cos, sin, in_place=True)
@@ -98,7 +99,7 @@ def test_a_value_that_autograd_kept_is_not_overwritten_unnoticed(device: str) ->
 
 def test_in_place_refuses_what_it_cannot_do(device: str) -> None:
     q, k, cos, sin = inputs(device)
-    with pytest.raises(ValueError, match="in_place: cos and sin must not require gradients"):
+    with pytest.raises(ValueError, match=r"in_place: cos and sin must not require gradients"):
         rope.apply_rotary_pos_emb(q, k, cos.requires_grad_(), sin, in_place=True)
     with pytest.raises(RuntimeError, match="leaf"):
         rope.apply_rotary(q.requires_grad_(), cos.detach(), sin, in_place=True)
@@ -138,7 +139,9 @@ def test_autocast_keeps_dtypes(device: str, dtype: torch.dtype) -> None:
     assert [t.dtype for t in turned] == [dtype] * 2 and [t.dtype for t in unchanged] == [torch.float32] * 2
     assert torch.equal(turned[0], rope.apply_rotary(q.to(dtype), cos, sin))
     assert torch.equal(keys, rope.apply_rotary(k.to(dtype), cos, sin))
-    assert table.dtype == torch.float32 and torch.equal(table, rotary(q, torch.arange(70000, 70000 + S, device=device)[None])[0])
+    assert table.dtype == torch.float32 and torch.equal(
+        table, rotary(q, torch.arange(70000, 70000 + S, device=device)[None])[0]
+    )
 
 
 def test_tables_of_inference_mode(device: str) -> None:
@@ -171,7 +174,7 @@ def test_errors_name_what_is_wrong(device: str) -> None:
         rope.apply_rotary_pos_emb(q, k, cos, sin, rotary_dim=D + 2)
     with pytest.raises(ValueError, match="rotary_dim"):
         rope.apply_rotary_pos_emb(q, k, cos, sin, rotary_dim=3)
-    with pytest.raises(TypeError, match="int32|int64|float32"):
+    with pytest.raises(TypeError, match=r"ropegrad has no torch\.complex64"):
         rope.apply_rotary(q.to(torch.complex64), cos, sin)
     with pytest.raises(ValueError):
         rope.apply_rotary(q[0], cos, sin)
@@ -183,7 +186,7 @@ def test_position_past_the_end(device: str) -> None:
     cache, states = torch.zeros(1, 1, 4, D, device=device), torch.ones(1, 1, 1, D, device=device)
     cos = torch.ones(1, D, device=device)
     position = torch.tensor([4], device=device)
-    with pytest.raises(ValueError, match="past the end|cache_position"):
+    with pytest.raises(ValueError, match=r"past the end|cache_position"):
         rope.update_kv_cache(cache, cache.clone(), states, states, cos, cos, position)
         rope.check_device(device)
     rope.check_device(device)
@@ -243,7 +246,7 @@ def test_state_dict_holds_learned_frequencies(device: str) -> None:
 
 def test_threads(device: str) -> None:
     """Each with a context of its own; PyTorch lets a backward pass run on another thread than the forward pass."""
-    q, k, cos, sin = inputs(device)
+    q, _k, cos, sin = inputs(device)
     expected = rope.apply_rotary(q, cos, sin)
     wrong: list[int] = []
 
@@ -266,8 +269,13 @@ def test_threads(device: str) -> None:
 def test_contracts_have_the_order_that_is_passed(device: str) -> None:
     from ropegrad import _core
 
-    contracts = {op["name"]: ([t["name"] for t in op["tensors"]], [p["name"] for p in op["params"]]) for op in _core.operators()}
-    assert contracts["rope_apply_forward"] == (["q", "k", "cos", "sin", "q_embed", "k_embed"], ["rotary_dim", "style", "in_place"])
+    contracts = {
+        op["name"]: ([t["name"] for t in op["tensors"]], [p["name"] for p in op["params"]]) for op in _core.operators()
+    }
+    assert contracts["rope_apply_forward"] == (
+        ["q", "k", "cos", "sin", "q_embed", "k_embed"],
+        ["rotary_dim", "style", "in_place"],
+    )
     assert contracts["rope_apply"][1] == ["rotary_dim", "style", "sin_pairing"]
     assert contracts["kv_cache_update_forward"][1] == ["in_place", "style", "rotary_dim"]
     assert contracts["kv_cache_update"][1] == ["in_place", "rounding", "style", "rotary_dim"]

@@ -1,14 +1,15 @@
-"""Results and gradients inside the project's contract, against plain PyTorch's autograd in float64 on the same inputs."""
+"""Results and gradients inside the project's contract, against autograd of plain PyTorch in float64."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-import ropegrad.torch as rope
 import torch
 from torch import Tensor
 from torch_contract import DEVICES, DTYPES, angles, assert_contract, leaf, partner, rotate, rotated_magnitude
+
+import ropegrad.torch as rope
 
 pytestmark = pytest.mark.parametrize("device", DEVICES)
 B, HQ, HK, S, D = 2, 4, 2, 37, 64

@@ -1,5 +1,5 @@
-"""What the tests of ropegrad.torch compare with: plain PyTorch, differentiated by autograd in float64 on the same rounded
-inputs, and the project's contract of how far a result may be from it."""
+"""What the tests of ropegrad.torch compare with: plain PyTorch, differentiated by autograd in float64 on the same
+rounded inputs, and the project's contract of how far a result may be from it."""
 
 from __future__ import annotations
 

@@ -31,9 +31,12 @@ _tracing_state = torch._C._get_tracing_state
 _is_grad_enabled = torch.is_grad_enabled
 
 
-def saved(*tensors: Tensor | None) -> list[Tensor | None]:
+def saved(*tensors: Tensor | None) -> tuple[Tensor | None, ...]:
     """What autograd can keep: of a tensor made in inference mode, such as a table, a copy."""
-    return [t.clone() if t is not None and t.is_inference() else t for t in tensors]
+    for tensor in tensors:
+        if tensor is not None and tensor.is_inference():
+            return tuple(t.clone() if t is not None and t.is_inference() else t for t in tensors)
+    return tensors
 
 
 class Function(torch.autograd.Function):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Optional
-
 import torch
 from torch import Tensor
 
@@ -12,27 +10,25 @@ from ropegrad.torch import _kv_cache, _rope_apply, _tables
 _LOW_PRECISION = (torch.bfloat16, torch.float16)
 
 
-def _table_dtype(table: Tensor, payloads: tuple[Optional[Tensor], ...]) -> torch.dtype:
+def _widened(table: Tensor, payloads: tuple[Tensor, ...]) -> Tensor:
     """A table is float32 or of the dtype of a tensor that it turns, and float64 beside float64."""
-    dtypes = [t.dtype for t in payloads if t is not None]
+    dtypes = [t.dtype for t in payloads]
     if torch.float64 in dtypes:
-        return torch.float64
-    return table.dtype if table.dtype in dtypes else torch.float32
+        return table.to(torch.float64)
+    return table if table.dtype in dtypes else table.to(torch.float32)
 
 
 def _tables_for(
-    cos: Tensor, sin: Tensor, rotary_dim: Optional[int], payloads: tuple[Optional[Tensor], ...]
+    cos: Tensor, sin: Tensor, rotary_dim: int | None, payloads: tuple[Tensor, ...]
 ) -> tuple[Tensor, Tensor]:
+    """The columns that are asked for, in a dtype that the operators take."""
     if rotary_dim is not None and rotary_dim != cos.shape[-1]:
         if not 0 < rotary_dim <= cos.shape[-1]:
             raise ValueError(f"rotary_dim: expected 1 to {cos.shape[-1]}, the columns of cos, got {rotary_dim}")
         cos, sin = cos[..., :rotary_dim], sin[..., :rotary_dim]
-    dtype = _table_dtype(cos, payloads)
-    if cos.dtype != dtype:
-        cos = cos.to(dtype)
-    if sin.dtype != dtype:
-        sin = sin.to(dtype)
-    return cos, sin
+    if cos.dtype is sin.dtype is payloads[0].dtype is payloads[-1].dtype:  # as usual
+        return cos, sin
+    return _widened(cos, payloads), _widened(sin, payloads)
 
 
 def apply_rotary_pos_emb(
@@ -40,11 +36,11 @@ def apply_rotary_pos_emb(
     k: Tensor,
     cos: Tensor,
     sin: Tensor,
-    position_ids: Optional[Tensor] = None,
+    position_ids: Tensor | None = None,
     unsqueeze_dim: int = 1,
     *,
     interleaved: bool = False,
-    rotary_dim: Optional[int] = None,
+    rotary_dim: int | None = None,
     in_place: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Turns q and k by rotary position embeddings: `x * cos + rotate_half(x) * sin`.
@@ -82,11 +78,11 @@ def apply_rotary(
     x: Tensor,
     cos: Tensor,
     sin: Tensor,
-    position_ids: Optional[Tensor] = None,
+    position_ids: Tensor | None = None,
     unsqueeze_dim: int = 1,
     *,
     interleaved: bool = False,
-    rotary_dim: Optional[int] = None,
+    rotary_dim: int | None = None,
     in_place: bool = False,
 ) -> Tensor:
     """`apply_rotary_pos_emb` of one tensor."""
@@ -113,7 +109,7 @@ def update_kv_cache(
     in_place: bool = False,
     *,
     interleaved: bool = False,
-    rotary_dim: Optional[int] = None,
+    rotary_dim: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Turns new keys and writes them and new values into a key-value cache.
 
@@ -125,8 +121,8 @@ def update_kv_cache(
             cast to these.
         cos, sin: [B, N, R], or [1, N, R] or [N, R] for every batch, as for `apply_rotary_pos_emb`.
         cache_position: [N] int64 or int32: the cache row of each new row. A negative entry is padding: its row is not
-            written. Of entries that repeat, the last is kept; the gradient of each is that of the row. An entry past the
-            end is an IndexError on the CPU; on CUDA its row is not written, and `check_device` raises.
+            written. Of entries that repeat, the last is kept; the gradient of each is that of the row. An entry past
+            the end is an error on the CPU; on CUDA its row is not written, and `check_device` raises.
         in_place: write into key_cache and value_cache, of which only the named rows are then touched.
 
     Returns:
@@ -149,7 +145,7 @@ def _angles(tensor: Tensor) -> Tensor:
     return tensor.float() if tensor.dtype in _LOW_PRECISION else tensor
 
 
-def rope_2d(idx_theta: Tensor, dtype: Optional[torch.dtype] = None) -> tuple[Tensor, Tensor]:
+def rope_2d(idx_theta: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
     """cos and sin of given angles, in radians, accurate for every finite angle.
 
     Args:
@@ -169,7 +165,7 @@ def rotary_embedding(
     position_ids: Tensor,
     inv_freq: Tensor,
     attention_scaling: float | Tensor = 1.0,
-    dtype: Optional[torch.dtype] = None,
+    dtype: torch.dtype | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The tables of a rotary embedding: cos and sin of `position_ids * inv_freq`, times attention_scaling.
 
@@ -199,9 +195,7 @@ def rotary_embedding(
     return (cos[0], sin[0]) if position_ids.dim() == 1 else (cos, sin)
 
 
-def vision_rotary(
-    pos_ids: Tensor, inv_freq: Tensor, dtype: Optional[torch.dtype] = None
-) -> tuple[Tensor, Tensor]:
+def vision_rotary(pos_ids: Tensor, inv_freq: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
     """The tables of a vision transformer's patches: angles are `pos_ids[p, a] * inv_freq[j]` for row and column.
 
     Args:

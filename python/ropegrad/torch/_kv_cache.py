@@ -1,8 +1,8 @@
 """ropegrad::kv_cache_update, its form in place, and its backward pass, which can be differentiated any number of times.
 
-With P the writing of rows that `cache_position` names and A the passing on of all others, the forward pass of a cache is
-A cache + P F(states, c), where F rotates the keys with c = (cos, sin) and leaves the values as they are. The key side
-needs the key tensors, cos and sin, the value side the value tensors; either may be left out.
+With P the writing of rows that `cache_position` names and A the passing on of all others, the forward pass of a cache
+is A cache + P F(states, c), where F rotates the keys with c = (cos, sin) and leaves the values as they are. The key
+side needs the key tensors, cos and sin, the value side the value tensors; either may be left out.
 """
 
 from __future__ import annotations
@@ -142,9 +142,9 @@ class _Forward(Function):
         ctx.set_materialize_grads(False)
         made = tuple(kernel(key_cache, value_cache, key_states, value_states, cos, sin, cache_position, interleaved))
         needs = ctx.needs_input_grad
-        sides = [of for of, cache in ((needs[1] or needs[3] or of_tables, key_cache), (needs[2] or needs[4], value_cache))
-                 if cache is not None]  # fmt: skip
-        ctx.mark_non_differentiable(*[cache for cache, of in zip(made, sides) if not of])
+        sides = ((key_cache, needs[1] or needs[3] or of_tables), (value_cache, needs[2] or needs[4]))
+        given = [of for cache, of in sides if cache is not None]
+        ctx.mark_non_differentiable(*[cache for cache, of in zip(made, given) if not of])
         return made
 
     @staticmethod
@@ -228,7 +228,8 @@ def backward(
 
 
 class _InPlace(Function):
-    """Of one cache, as a view that is changed in place must be the only result. With cos the keys', else the values'."""
+    """Of one cache, as a view that is changed in place must be the only result. With cos the keys', else the
+    values'."""
 
     @staticmethod
     def forward(

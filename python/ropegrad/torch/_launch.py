@@ -16,7 +16,6 @@ Described = Optional[tuple[int, int, tuple[int, ...], tuple[int, ...]]]
 OPERATORS: dict[str, int] = {op["name"]: index for index, op in enumerate(_core.operators())}
 
 
-
 class _Dtypes(dict[torch.dtype, int]):
     def __missing__(self, dtype: torch.dtype) -> int:
         raise TypeError(f"ropegrad has no {dtype}; it takes {', '.join(str(known) for known in self)}")

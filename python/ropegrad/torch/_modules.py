@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Optional
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -57,10 +57,10 @@ class RotaryEmbedding(_Frequencies):
 
     def __init__(
         self,
-        dim: Optional[int] = None,
+        dim: int | None = None,
         base: float = 10000.0,
         *,
-        inv_freq: Optional[Tensor] = None,
+        inv_freq: Tensor | None = None,
         attention_scaling: float | Tensor = 1.0,
         learned: bool = False,
     ) -> None:
@@ -72,9 +72,7 @@ class RotaryEmbedding(_Frequencies):
         super().__init__(inv_freq, learned)
         self.attention_scaling = attention_scaling  # a Parameter is registered
 
-    def forward(
-        self, x: Tensor, position_ids: Tensor, dtype: Optional[torch.dtype] = None
-    ) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor, position_ids: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
         """cos and sin [B, S, dim] of position_ids [B, S], in dtype or that of x; nothing else of x is used."""
         return rotary_embedding(position_ids, self.inv_freq, self.attention_scaling, dtype or x.dtype)
 
@@ -91,10 +89,10 @@ class VisionRotaryEmbedding(_Frequencies):
 
     def __init__(
         self,
-        dim: Optional[int] = None,
+        dim: int | None = None,
         base: float = 10000.0,
         *,
-        inv_freq: Optional[Tensor] = None,
+        inv_freq: Tensor | None = None,
         learned: bool = False,
     ) -> None:
         if (dim is None) == (inv_freq is None):
@@ -104,6 +102,6 @@ class VisionRotaryEmbedding(_Frequencies):
             inv_freq = inverse_frequencies(dim // 2, base)
         super().__init__(inv_freq, learned)
 
-    def forward(self, pos_ids: Tensor, dtype: Optional[torch.dtype] = None) -> tuple[Tensor, Tensor]:
+    def forward(self, pos_ids: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
         """cos and sin [P, dim] of pos_ids [P, 2], rows and columns of patches, in dtype or float32."""
         return vision_rotary(pos_ids, self.inv_freq, dtype)

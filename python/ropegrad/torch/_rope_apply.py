@@ -46,9 +46,7 @@ def _in_place(q: Tensor, k: Maybe, cos: Tensor, sin: Tensor, interleaved: bool, 
         torch.autograd.graph.increment_version(tensor)
 
 
-def _results(
-    grad_q_embed: Maybe, grad_k_embed: Maybe, cos: Tensor, sin: Tensor, wanted: list[bool]
-) -> list[Maybe]:
+def _results(grad_q_embed: Maybe, grad_k_embed: Maybe, cos: Tensor, sin: Tensor, wanted: list[bool]) -> list[Maybe]:
     """Room for the gradients of q, k, cos and sin, where they are wanted."""
     likes = (grad_q_embed, grad_k_embed, cos, sin)
     return [torch.empty_like(t) if w and t is not None else None for t, w in zip(likes, wanted)]
@@ -96,13 +94,16 @@ def _fake_backward(
 class _Forward(Function):
     @staticmethod
     def forward(ctx: Any, kernel: Any, q: Tensor, k: Maybe, cos: Tensor, sin: Tensor, *options: Any) -> Any:
-        of_tables = ctx.needs_input_grad[3] or ctx.needs_input_grad[4]
-        ctx.save_for_backward(*saved(q if of_tables else None, k if of_tables else None, cos, sin))
-        ctx.options = options
+        _, of_q, of_k, of_cos, of_sin, _, _ = ctx.needs_input_grad
         ctx.set_materialize_grads(False)
+        ctx.options = options
         made = tuple(kernel(q, k, cos, sin, *options))
-        if not of_tables:
-            ctx.mark_non_differentiable(*[y for y, needs in zip(made, ctx.needs_input_grad[1:3]) if not needs])
+        if of_cos or of_sin:
+            ctx.save_for_backward(*saved(q, k, cos, sin))
+        else:
+            ctx.save_for_backward(*saved(None, None, cos, sin))
+            if not (of_q and of_k):  # a k that is not there has no gradient either
+                ctx.mark_non_differentiable(*[y for y, needs in zip(made, (of_q, of_k)) if not needs])
         return made
 
     @staticmethod

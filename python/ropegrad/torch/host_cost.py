@@ -11,7 +11,8 @@ import argparse
 import json
 import time
 from collections.abc import Callable
-from typing import Any, Optional
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -72,17 +73,24 @@ def measure(device: torch.device) -> list[dict[str, Any]]:
     c_forward, c_backward = microseconds(forward, device), microseconds(backward, device)
     recorded = [t.requires_grad_(t.dim() == 4) for t in [t.clone() for t in tensors]]
 
+    rotate: Callable[..., Any] = apply_rotary_pos_emb
+
     def step(function: Callable[..., Any]) -> None:
         torch.autograd.grad(function(*recorded), recorded[:2], grads)
 
     rows = []
-    for name, arguments, c_us in (("without gradients", tensors, c_forward), ("recorded by autograd", recorded, c_forward)):
-        own = microseconds(lambda: apply_rotary_pos_emb(*arguments), device)  # noqa: B023
-        eager = microseconds(lambda: plain(*arguments), device)  # noqa: B023
+    for name, arguments, c_us in (
+        ("without gradients", tensors, c_forward),
+        ("recorded by autograd", recorded, c_forward),
+    ):
+        own = microseconds(partial(rotate, *arguments), device)
+        eager = microseconds(partial(plain, *arguments), device)
         rows.append({"call": name, "us": own, "c_call_us": c_us, "over_us": own - c_us, "plain_us": eager})
-    own, eager = microseconds(lambda: step(apply_rotary_pos_emb), device), microseconds(lambda: step(plain), device)
+    own, eager = microseconds(lambda: step(rotate), device), microseconds(lambda: step(plain), device)
     c_us = c_forward + c_backward
-    rows.append({"call": "forward and backward", "us": own, "c_call_us": c_us, "over_us": own - c_us, "plain_us": eager})
+    rows.append(
+        {"call": "forward and backward", "us": own, "c_call_us": c_us, "over_us": own - c_us, "plain_us": eager}
+    )
     return rows
 
 
@@ -94,7 +102,7 @@ def show(rows: list[dict[str, Any]], device: torch.device) -> None:
         print(f"{row['call']:22}{row['us']:10.2f}{row['c_call_us']:10.2f}{row['over_us']:10.2f}{row['plain_us']:15.2f}")
 
 
-def main(argv: Optional[list[str]] = None) -> None:
+def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m ropegrad.torch.host_cost", description=__doc__)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--json", help="write the figures to this file too")
