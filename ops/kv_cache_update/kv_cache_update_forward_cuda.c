@@ -13,9 +13,7 @@ enum {
   F32_TUNED = 0,
   BF16_TUNED = F32_TUNED + KV_CACHE_UPDATE_FORWARD_NUM_HOWS,
   F16_TUNED = BF16_TUNED + KV_CACHE_UPDATE_FORWARD_NUM_HOWS,
-  BF16_WIDE = F16_TUNED + KV_CACHE_UPDATE_FORWARD_NUM_HOWS,
-  F16_WIDE,
-  ANY_COPY,
+  ANY_COPY = F16_TUNED + KV_CACHE_UPDATE_FORWARD_NUM_HOWS,
   ANY_MARK,
   ANY_UNMARK,
   ANY_PUT,
@@ -23,10 +21,7 @@ enum {
 };
 /* clang-format off */
 #define TUNED(first, dtype)                                                                                           \
-  [(first) + KV_CACHE_UPDATE_FORWARD_IN_PLACE_FEW] = "kv_cache_update_forward_" dtype "__in_place_few",               \
   [(first) + KV_CACHE_UPDATE_FORWARD_IN_PLACE] = "kv_cache_update_forward_" dtype "__in_place",                       \
-  [(first) + KV_CACHE_UPDATE_FORWARD_OUT_OF_PLACE_ONE_HEAD] =                                                         \
-      "kv_cache_update_forward_" dtype "__out_of_place_one_head",                                                     \
   [(first) + KV_CACHE_UPDATE_FORWARD_OUT_OF_PLACE] = "kv_cache_update_forward_" dtype "__out_of_place",               \
   [(first) + KV_CACHE_UPDATE_FORWARD_IN_PLACE_ANY_SIZE] = "kv_cache_update_forward_" dtype "__in_place_any_size",     \
   [(first) + KV_CACHE_UPDATE_FORWARD_OUT_OF_PLACE_ANY_SIZE] =                                                         \
@@ -36,8 +31,6 @@ static const char *const kernels[] = {
     TUNED(F32_TUNED, "f32"),
     TUNED(BF16_TUNED, "bf16"),
     TUNED(F16_TUNED, "f16"),
-    [BF16_WIDE] = "kv_cache_update_forward_bf16__in_place_wide",
-    [F16_WIDE] = "kv_cache_update_forward_f16__in_place_wide",
     [ANY_COPY] = "kv_cache_update_forward_any__copy",
     [ANY_MARK] = "kv_cache_update_forward_any__mark",
     [ANY_UNMARK] = "kv_cache_update_forward_any__unmark",
@@ -168,7 +161,6 @@ static bool count_blocks(const kv_cache_update_forward_sizes *sizes, const kv_ca
 }
 
 static int kernel_of(rg_dtype dtype, kv_cache_update_forward_how how) {
-  if (how == KV_CACHE_UPDATE_FORWARD_IN_PLACE_WIDE) return dtype == RG_BF16 ? BF16_WIDE : F16_WIDE;
   return (dtype == RG_F32 ? F32_TUNED : dtype == RG_BF16 ? BF16_TUNED : F16_TUNED) + (int)how;
 }
 
@@ -205,8 +197,7 @@ static bool run_tuned(const rg_problem *problem, const rg_cuda_call *call, rg_st
       .element_bytes = (int)rg_dtype_size(dtype),
       .in_place = args->in_place,
       .both_wanted = rg_given(problem, FORWARD_KEY_CACHE) && rg_given(problem, FORWARD_VALUE_CACHE)};
-  const kv_cache_update_forward_shape shape =
-      kv_cache_update_forward_tune(rg_cuda_device_of(call)->multiprocessors, &sizes);
+  const kv_cache_update_forward_shape shape = kv_cache_update_forward_tune(&sizes);
   params.lanes = (uint32_t)dim[DIM_D] / (2 * shape.vector);
   rg_cuda_launch launch = {.kernel = kernel_of(dtype, shape.how)};
   if (!count_blocks(&sizes, &shape, &params, &launch)) return false;

@@ -19,19 +19,15 @@ using namespace kv_cache_update;
 #else
 #define RESIDENT(blocks) ((blocks)*3 / 4)
 #endif
-#define TUNED(name, T, WIDEST, LANES, FEW, MANY, ONE, TWO)                                                      \
-  KERNEL(name, in_place_few, 128, RESIDENT(FEW), in_place<new_rows_shape<T, 4, 16, 1, 8, false, 2>>)            \
-  KERNEL(name, in_place, 256, RESIDENT(MANY), in_place<new_rows_shape<T, 4, 16, 2, 8, false, 4>>)               \
-  KERNEL(name, out_of_place_one_head, 256, RESIDENT(ONE),                                                       \
-         out_of_place<cache_rows_shape<T, WIDEST, LANES, 1, false, 2>>)                                         \
-  KERNEL(name, out_of_place, 256, RESIDENT(TWO), out_of_place<cache_rows_shape<T, WIDEST, LANES, 2, false, 2>>) \
-  KERNEL(name, in_place_any_size, 256, RESIDENT(3), in_place<new_rows_shape<T, WIDEST, 0, 2, 4, true, 4>>)      \
+#define TUNED(name, T, WIDEST, LANES, IN_PLACE, OUT_OF_PLACE)                                              \
+  KERNEL(name, in_place, 128, RESIDENT(IN_PLACE), in_place<new_rows_shape<T, 4, 16, 1, 8, false, 2>>)      \
+  KERNEL(name, out_of_place, 256, RESIDENT(OUT_OF_PLACE),                                                  \
+         out_of_place<cache_rows_shape<T, WIDEST, LANES, 1, false, 2>>)                                    \
+  KERNEL(name, in_place_any_size, 256, RESIDENT(3), in_place<new_rows_shape<T, WIDEST, 0, 2, 4, true, 4>>) \
   KERNEL(name, out_of_place_any_size, 256, RESIDENT(3), out_of_place<cache_rows_shape<T, WIDEST, 0, 1, true, 4>>)
-TUNED(f32, float, 4, 16, 6, 3, 4, 3)
-TUNED(bf16, __nv_bfloat16, 8, 8, 10, 4, 4, 3)
-TUNED(f16, __half, 8, 8, 10, 4, 3, 2)
-KERNEL(bf16, in_place_wide, 256, RESIDENT(3), in_place<new_rows_shape<__nv_bfloat16, 8, 8, 4, 8, false, 4>>)
-KERNEL(f16, in_place_wide, 256, RESIDENT(3), in_place<new_rows_shape<__half, 8, 8, 4, 8, false, 4>>)
+TUNED(f32, float, 4, 16, 6, 4)
+TUNED(bf16, __nv_bfloat16, 8, 8, 10, 4)
+TUNED(f16, __half, 8, 8, 10, 3)
 
 #define GENERAL(name, ...)                                                                              \
   extern "C" __global__ void kv_cache_update_forward_##name(const __grid_constant__ forward_params p) { \

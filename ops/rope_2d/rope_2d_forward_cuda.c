@@ -7,22 +7,16 @@
 extern const unsigned char rg_rope_2d_forward_image[], rg_rope_2d_forward_image_end[];
 extern const rg_cuda_operator rg_rope_2d_forward_cuda;
 
-/* Of each dtype of the tables: packets of a thread, then whether used once. */
-enum { DENSE1, DENSE1_ONCE, DENSE2, DENSE2_ONCE, KERNELS_A_DTYPE };
+/* Of each dtype of the tables. */
+enum { DENSE, DENSE_ONCE, KERNELS_A_DTYPE };
 enum { F32, BF16 = KERNELS_A_DTYPE, F16 = 2 * KERNELS_A_DTYPE, ANY_GENERAL = 3 * KERNELS_A_DTYPE, F64_GENERAL };
 static const char *const kernels[] = {
-    [F32 + DENSE1] = "rope_2d_forward_f32__dense1",
-    [F32 + DENSE1_ONCE] = "rope_2d_forward_f32__dense1_once",
-    [F32 + DENSE2] = "rope_2d_forward_f32__dense2",
-    [F32 + DENSE2_ONCE] = "rope_2d_forward_f32__dense2_once",
-    [BF16 + DENSE1] = "rope_2d_forward_bf16__dense1",
-    [BF16 + DENSE1_ONCE] = "rope_2d_forward_bf16__dense1_once",
-    [BF16 + DENSE2] = "rope_2d_forward_bf16__dense2",
-    [BF16 + DENSE2_ONCE] = "rope_2d_forward_bf16__dense2_once",
-    [F16 + DENSE1] = "rope_2d_forward_f16__dense1",
-    [F16 + DENSE1_ONCE] = "rope_2d_forward_f16__dense1_once",
-    [F16 + DENSE2] = "rope_2d_forward_f16__dense2",
-    [F16 + DENSE2_ONCE] = "rope_2d_forward_f16__dense2_once",
+    [F32 + DENSE] = "rope_2d_forward_f32__dense",
+    [F32 + DENSE_ONCE] = "rope_2d_forward_f32__dense_once",
+    [BF16 + DENSE] = "rope_2d_forward_bf16__dense",
+    [BF16 + DENSE_ONCE] = "rope_2d_forward_bf16__dense_once",
+    [F16 + DENSE] = "rope_2d_forward_f16__dense",
+    [F16 + DENSE_ONCE] = "rope_2d_forward_f16__dense_once",
     [ANY_GENERAL] = "rope_2d_forward_any__general",
     [F64_GENERAL] = "rope_2d_forward_f64__general",
     NULL,
@@ -48,9 +42,8 @@ static rg_status run_dense(const rg_problem *problem, int64_t elements, const rg
                                                .cos = data_of(&t[FORWARD_COS]),
                                                .sin = data_of(&t[FORWARD_SIN]),
                                                .elements = elements};
-  const int64_t block_elements = (int64_t)ROPE_2D_FORWARD_PACKET * shape.packets * shape.threads;
-  const rg_cuda_launch launch = {.kernel = first + (shape.packets == 2 ? DENSE2 : DENSE1) + shape.used_once,
-                                 .blocks = rg_divide_up(elements, block_elements),
+  const rg_cuda_launch launch = {.kernel = first + (shape.used_once ? DENSE_ONCE : DENSE),
+                                 .blocks = rg_divide_up(elements, (int64_t)ROPE_2D_FORWARD_PACKET * shape.threads),
                                  .threads = shape.threads};
   return rg_cuda_launch_kernel(call, &launch, &params);
 }

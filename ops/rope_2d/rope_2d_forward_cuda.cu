@@ -4,53 +4,40 @@
 #include "src/cuda/element.cuh"
 #include "src/cuda/sincos.cuh"
 
-/* PACKETS packets a thread, a block's width apart, all loaded before the first is used. */
-template <typename T, int PACKETS, rg_cache_hint HINT>
+/* A packet a thread. */
+template <typename T, rg_cache_hint HINT>
 static __device__ __forceinline__ void dense(const rope_2d_forward_dense_params &p) {
   enum { N = ROPE_2D_FORWARD_PACKET };
   T *to_cos = static_cast<T *>(p.cos), *to_sin = static_cast<T *>(p.sin);
-  const int64_t first = (static_cast<int64_t>(blockIdx.x) * (PACKETS * blockDim.x) + threadIdx.x) * N;
-  const uint32_t apart = blockDim.x * N;
-  rg_packet<float, N> packed_theta[PACKETS];
-#pragma unroll
-  for (int k = 0; k < PACKETS; ++k) {
-    const int64_t i = first + k * apart;
-    if (i + N <= p.elements) packed_theta[k] = rg_load_packet<HINT, float, N>(p.idx_theta + i);
+  const int64_t first = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * N;
+  if (first + N <= p.elements) {
+    float theta[N], sine[N], cosine[N];
+    rg_unpack(rg_load_packet<HINT, float, N>(p.idx_theta + first), theta);
+    rg_sincos_all<N>(theta, sine, cosine);
+    if (to_cos != nullptr) rg_store_packet<HINT, T, N>(to_cos + first, rg_pack<T, N>(cosine));
+    if (to_sin != nullptr) rg_store_packet<HINT, T, N>(to_sin + first, rg_pack<T, N>(sine));
+    return;
   }
-#pragma unroll
-  for (int k = 0; k < PACKETS; ++k) {
-    const int64_t i = first + k * apart;
-    if (i + N <= p.elements) {
-      float theta[N], sine[N], cosine[N];
-      rg_unpack(packed_theta[k], theta);
-      rg_sincos_all<N>(theta, sine, cosine);
-      if (to_cos != nullptr) rg_store_packet<HINT, T, N>(to_cos + i, rg_pack<T, N>(cosine));
-      if (to_sin != nullptr) rg_store_packet<HINT, T, N>(to_sin + i, rg_pack<T, N>(sine));
-    } else {
 #pragma unroll 1
-      for (int64_t last = i; last < p.elements; ++last) {
-        float sine, cosine;
-        rg_sincos(p.idx_theta[last], &sine, &cosine);
-        if (to_cos != nullptr) to_cos[last] = rg_from_real<T>(cosine);
-        if (to_sin != nullptr) to_sin[last] = rg_from_real<T>(sine);
-      }
-    }
+  for (int64_t i = first; i < p.elements; ++i) {
+    float sine, cosine;
+    rg_sincos(p.idx_theta[i], &sine, &cosine);
+    if (to_cos != nullptr) to_cos[i] = rg_from_real<T>(cosine);
+    if (to_sin != nullptr) to_sin[i] = rg_from_real<T>(sine);
   }
 }
 
-#define DENSE(name, T, how, PACKETS, HINT)                         \
-  extern "C" __global__ void rope_2d_forward_##name##__dense##how( \
-      const __grid_constant__ rope_2d_forward_dense_params p) {    \
-    dense<T, PACKETS, HINT>(p);                                    \
+#define DENSE(name, T)                                                                                                 \
+  extern "C" __global__ void rope_2d_forward_##name##__dense(const __grid_constant__ rope_2d_forward_dense_params p) { \
+    dense<T, RG_CACHE_DEFAULT>(p);                                                                                     \
+  }                                                                                                                    \
+  extern "C" __global__ void rope_2d_forward_##name##__dense_once(                                                     \
+      const __grid_constant__ rope_2d_forward_dense_params p) {                                                        \
+    dense<T, RG_CACHE_STREAM>(p);                                                                                      \
   }
-#define DENSE_SHAPES(name, T)                \
-  DENSE(name, T, 1, 1, RG_CACHE_DEFAULT)     \
-  DENSE(name, T, 1_once, 1, RG_CACHE_STREAM) \
-  DENSE(name, T, 2, 2, RG_CACHE_DEFAULT)     \
-  DENSE(name, T, 2_once, 2, RG_CACHE_STREAM)
-DENSE_SHAPES(f32, float)
-DENSE_SHAPES(bf16, __nv_bfloat16)
-DENSE_SHAPES(f16, __half)
+DENSE(f32, float)
+DENSE(bf16, __nv_bfloat16)
+DENSE(f16, __half)
 
 /* Any strides and dtypes: threads of a warp take neighbours along head_dim. */
 template <typename Real>

@@ -7,24 +7,15 @@
 extern const unsigned char rg_rotary_embedding_forward_image[], rg_rotary_embedding_forward_image_end[];
 extern const rg_cuda_operator rg_rotary_embedding_forward_cuda;
 
-/* Of each dtype of the tables: rows of a thread, then whether used once. */
-enum { D128_ROWS1, D128_ROWS1_ONCE, D128_ROWS2, D128_ROWS2_ONCE, ANY_D, KERNELS_A_DTYPE };
+/* Of each dtype of the tables. */
+enum { D128, ANY_D, KERNELS_A_DTYPE };
 enum { F32, BF16 = KERNELS_A_DTYPE, F16 = 2 * KERNELS_A_DTYPE, ANY_GENERAL = 3 * KERNELS_A_DTYPE, F64_GENERAL };
 static const char *const kernels[] = {
-    [F32 + D128_ROWS1] = "rotary_embedding_forward_f32__d128_rows1",
-    [F32 + D128_ROWS1_ONCE] = "rotary_embedding_forward_f32__d128_rows1_once",
-    [F32 + D128_ROWS2] = "rotary_embedding_forward_f32__d128_rows2",
-    [F32 + D128_ROWS2_ONCE] = "rotary_embedding_forward_f32__d128_rows2_once",
+    [F32 + D128] = "rotary_embedding_forward_f32__d128",
     [F32 + ANY_D] = "rotary_embedding_forward_f32__any_d",
-    [BF16 + D128_ROWS1] = "rotary_embedding_forward_bf16__d128_rows1",
-    [BF16 + D128_ROWS1_ONCE] = "rotary_embedding_forward_bf16__d128_rows1_once",
-    [BF16 + D128_ROWS2] = "rotary_embedding_forward_bf16__d128_rows2",
-    [BF16 + D128_ROWS2_ONCE] = "rotary_embedding_forward_bf16__d128_rows2_once",
+    [BF16 + D128] = "rotary_embedding_forward_bf16__d128",
     [BF16 + ANY_D] = "rotary_embedding_forward_bf16__any_d",
-    [F16 + D128_ROWS1] = "rotary_embedding_forward_f16__d128_rows1",
-    [F16 + D128_ROWS1_ONCE] = "rotary_embedding_forward_f16__d128_rows1_once",
-    [F16 + D128_ROWS2] = "rotary_embedding_forward_f16__d128_rows2",
-    [F16 + D128_ROWS2_ONCE] = "rotary_embedding_forward_f16__d128_rows2_once",
+    [F16 + D128] = "rotary_embedding_forward_f16__d128",
     [F16 + ANY_D] = "rotary_embedding_forward_f16__any_d",
     [ANY_GENERAL] = "rotary_embedding_forward_any__general",
     [F64_GENERAL] = "rotary_embedding_forward_f64__general",
@@ -79,18 +70,15 @@ static rg_status run_rows(const rg_problem *problem, float scaling, const rg_cud
       .scaling = scaling};
   const rg_dtype dtype = t[rg_given(problem, FORWARD_COS) ? FORWARD_COS : FORWARD_SIN].dtype;
   const uint32_t lanes = (uint32_t)half / PACKET;
-  rotary_embedding_forward_shape shape = {.threads = THREADS / lanes * lanes, .rows = 1};
-  int kernel = ANY_D;
-  if (half == ROTARY_EMBEDDING_FORWARD_HALF) {
-    shape = rotary_embedding_forward_tune(rg_cuda_device_of(call)->multiprocessors, rows);
-    kernel = (shape.rows == 2 ? D128_ROWS2 : D128_ROWS1) + shape.used_once;
-  }
+  const bool fixed = half == ROTARY_EMBEDDING_FORWARD_HALF;
+  const uint32_t threads = fixed ? rotary_embedding_forward_tune_threads(rg_cuda_device_of(call)->multiprocessors, rows)
+                                 : THREADS / lanes * lanes;
   const rg_cuda_launch launch = {.kernel = (dtype == RG_BF16  ? BF16
                                             : dtype == RG_F16 ? F16
                                                               : F32) +
-                                           kernel,
-                                 .blocks = rg_divide_up(rows, shape.rows * (shape.threads / lanes)),
-                                 .threads = shape.threads};
+                                           (fixed ? D128 : ANY_D),
+                                 .blocks = rg_divide_up(rows, threads / lanes),
+                                 .threads = threads};
   return rg_cuda_launch_kernel(call, &launch, &params);
 }
 

@@ -14,94 +14,62 @@ static __device__ __forceinline__ double angle_of(double position, double inv_fr
   return __dmul_rn(position, inv_freq);
 }
 
-template <rg_cache_hint HINT, typename T, int N>
+template <typename T, int N>
 static __device__ __forceinline__ void store_twice(T *tensor, int64_t at, uint32_t half, const float (&value)[N]) {
   const rg_packet<T, N> packet = rg_pack<T, N>(value);
-  rg_store_packet<HINT, T, N>(tensor + at, packet);
-  rg_store_packet<HINT, T, N>(tensor + at + half, packet);
+  rg_store_packet<RG_CACHE_DEFAULT, T, N>(tensor + at, packet);
+  rg_store_packet<RG_CACHE_DEFAULT, T, N>(tensor + at + half, packet);
 }
 
-/* The row that a thread has as its r-th, the last one again where there are no more. */
-struct row_place {
-  uint32_t b, s;
-
-  __device__ __forceinline__ row_place() {}
-  __device__ __forceinline__ row_place(const rows_params &p, uint32_t wanted) {
-    const uint32_t row = min(wanted, p.rows - 1);
-    b = static_cast<uint32_t>((static_cast<uint64_t>(row) * p.batch_multiplier) >> p.batch_shift);
-    s = row - b * p.seq_len;
+/* Rounded once to the angles' dtype. */
+static __device__ __forceinline__ float load_position(const rg_device_tensor &position_ids, int64_t offset) {
+  if (position_ids.dtype == RG_I64) {
+    return static_cast<float>(__ldg(static_cast<const long long *>(position_ids.data) + offset));
   }
-};
-
-/* Rounded once to the angles' dtype. All are asked for before the first is converted. */
-template <typename P, int ROWS>
-static __device__ __forceinline__ void load_positions(const rows_params &p, const row_place (&at)[ROWS],
-                                                      float (&position)[ROWS]) {
-  P loaded[ROWS];
-#pragma unroll
-  for (int r = 0; r < ROWS; ++r) {
-    loaded[r] = __ldg(static_cast<const P *>(p.position_ids.data) + rg_offset(p.position_ids, at[r].b, at[r].s));
+  if (position_ids.dtype == RG_I32) {
+    return static_cast<float>(__ldg(static_cast<const int *>(position_ids.data) + offset));
   }
-#pragma unroll
-  for (int r = 0; r < ROWS; ++r) position[r] = static_cast<float>(loaded[r]);
+  return __ldg(static_cast<const float *>(position_ids.data) + offset);
 }
 
-/* A thread has one packet of each of ROWS rows, so many rows apart as a block does at once; whatever it reads, it asks
- * for before it waits. HALF is D/2 where it is known; 0: p.half, and a block's threads are a multiple of a row's. */
-template <typename T, int HALF, int ROWS, rg_cache_hint HINT>
+/* A thread has one packet of one row. HALF is D/2 where it is known; 0: p.half, and a block's threads are a multiple of
+ * a row's. */
+template <typename T, int HALF>
 static __device__ __forceinline__ void rows(const rows_params &p) {
   enum { N = ROTARY_EMBEDDING_FORWARD_PACKET };
-  const uint32_t half = HALF != 0 ? HALF : p.half, lanes = half / N, apart = blockDim.x / lanes;
+  const uint32_t half = HALF != 0 ? HALF : p.half, lanes = half / N;
   const uint32_t in_block = threadIdx.x / lanes, j = (threadIdx.x - in_block * lanes) * N;
-  const uint32_t first = blockIdx.x * (ROWS * apart) + in_block;
-  row_place place[ROWS];
-  float position[ROWS];
-  rg_packet<float, N> inv_freq[ROWS];
+  const uint32_t row = blockIdx.x * (blockDim.x / lanes) + in_block;
+  if (row >= p.rows) return;
+  const uint32_t b = static_cast<uint32_t>((static_cast<uint64_t>(row) * p.batch_multiplier) >> p.batch_shift);
+  const uint32_t s = row - b * p.seq_len;
+  const auto inv_freq = rg_load_packet<RG_CACHE_DEFAULT, float, N>(p.inv_freq + b * p.inv_freq_stride + j);
+  const float position = load_position(p.position_ids, rg_offset(p.position_ids, b, s));
+  const int64_t at = static_cast<int64_t>(row) * (2 * half) + j;
+  float theta[N], sine[N], cosine[N];
 #pragma unroll
-  for (int r = 0; r < ROWS; ++r) {
-    place[r] = row_place(p, first + r * apart);
-    inv_freq[r] = rg_load_packet<RG_CACHE_DEFAULT, float, N>(p.inv_freq + place[r].b * p.inv_freq_stride + j);
+  for (int i = 0; i < N; ++i) theta[i] = angle_of(position, inv_freq.element[i]);
+  if (p.emb != nullptr) store_twice<float, N>(p.emb, at, half, theta);
+  rg_sincos_all<N>(theta, sine, cosine);
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    sine[i] *= p.scaling;
+    cosine[i] *= p.scaling;
   }
-  if (p.position_ids.dtype == RG_I64) {
-    load_positions<long long>(p, place, position);
-  } else if (p.position_ids.dtype == RG_I32) {
-    load_positions<int>(p, place, position);
-  } else {
-    load_positions<float>(p, place, position);
-  }
-#pragma unroll
-  for (int r = 0; r < ROWS; ++r) {
-    const uint32_t row = first + r * apart;
-    if (row >= p.rows) return;
-    const int64_t at = static_cast<int64_t>(row) * (2 * half) + j;
-    float theta[N], sine[N], cosine[N];
-#pragma unroll
-    for (int i = 0; i < N; ++i) theta[i] = angle_of(position[r], inv_freq[r].element[i]);
-    if (p.emb != nullptr) store_twice<HINT, float, N>(p.emb, at, half, theta);
-    rg_sincos_all<N>(theta, sine, cosine);
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      sine[i] *= p.scaling;
-      cosine[i] *= p.scaling;
-    }
-    if (p.cos != nullptr) store_twice<HINT, T, N>(static_cast<T *>(p.cos), at, half, cosine);
-    if (p.sin != nullptr) store_twice<HINT, T, N>(static_cast<T *>(p.sin), at, half, sine);
-  }
+  if (p.cos != nullptr) store_twice<T, N>(static_cast<T *>(p.cos), at, half, cosine);
+  if (p.sin != nullptr) store_twice<T, N>(static_cast<T *>(p.sin), at, half, sine);
 }
 
-#define ROWS(name, T, how, HALF, ROWS_A_THREAD, HINT)                                                          \
+#define ROWS(name, T, how, HALF)                                                                               \
   extern "C" __global__ void rotary_embedding_forward_##name##__##how(const __grid_constant__ rows_params p) { \
-    rows<T, HALF, ROWS_A_THREAD, HINT>(p);                                                                     \
+    rows<T, HALF>(p);                                                                                          \
   }
-#define ROWS_SHAPES(name, T)                                                        \
-  ROWS(name, T, d128_rows1, ROTARY_EMBEDDING_FORWARD_HALF, 1, RG_CACHE_DEFAULT)     \
-  ROWS(name, T, d128_rows1_once, ROTARY_EMBEDDING_FORWARD_HALF, 1, RG_CACHE_STREAM) \
-  ROWS(name, T, d128_rows2, ROTARY_EMBEDDING_FORWARD_HALF, 2, RG_CACHE_DEFAULT)     \
-  ROWS(name, T, d128_rows2_once, ROTARY_EMBEDDING_FORWARD_HALF, 2, RG_CACHE_STREAM) \
-  ROWS(name, T, any_d, 0, 1, RG_CACHE_DEFAULT)
-ROWS_SHAPES(f32, float)
-ROWS_SHAPES(bf16, __nv_bfloat16)
-ROWS_SHAPES(f16, __half)
+#define ROWS_OF(name, T)                             \
+  ROWS(name, T, d128, ROTARY_EMBEDDING_FORWARD_HALF) \
+  ROWS(name, T, any_d, 0)
+ROWS_OF(f32, float)
+ROWS_OF(bf16, __nv_bfloat16)
+ROWS_OF(f16, __half)
 
 /* A position, rounded once to the angles' dtype. */
 template <typename Real>

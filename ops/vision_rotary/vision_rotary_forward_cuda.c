@@ -8,23 +8,14 @@ extern const unsigned char rg_vision_rotary_forward_image[], rg_vision_rotary_fo
 extern const rg_cuda_operator rg_vision_rotary_forward_cuda;
 
 /* Of each dtype of the tables. */
-enum { D72, D72_ONCE, D72_TWICE, D72_TWICE_ONCE, ANY_D, KERNELS_A_DTYPE };
+enum { D72, ANY_D, KERNELS_A_DTYPE };
 enum { F32, BF16 = KERNELS_A_DTYPE, F16 = 2 * KERNELS_A_DTYPE, ANY_GENERAL = 3 * KERNELS_A_DTYPE, F64_GENERAL };
 static const char *const kernels[] = {
     [F32 + D72] = "vision_rotary_forward_f32__d72",
-    [F32 + D72_ONCE] = "vision_rotary_forward_f32__d72_once",
-    [F32 + D72_TWICE] = "vision_rotary_forward_f32__d72_twice",
-    [F32 + D72_TWICE_ONCE] = "vision_rotary_forward_f32__d72_twice_once",
     [F32 + ANY_D] = "vision_rotary_forward_f32__any_d",
     [BF16 + D72] = "vision_rotary_forward_bf16__d72",
-    [BF16 + D72_ONCE] = "vision_rotary_forward_bf16__d72_once",
-    [BF16 + D72_TWICE] = "vision_rotary_forward_bf16__d72_twice",
-    [BF16 + D72_TWICE_ONCE] = "vision_rotary_forward_bf16__d72_twice_once",
     [BF16 + ANY_D] = "vision_rotary_forward_bf16__any_d",
     [F16 + D72] = "vision_rotary_forward_f16__d72",
-    [F16 + D72_ONCE] = "vision_rotary_forward_f16__d72_once",
-    [F16 + D72_TWICE] = "vision_rotary_forward_f16__d72_twice",
-    [F16 + D72_TWICE_ONCE] = "vision_rotary_forward_f16__d72_twice_once",
     [F16 + ANY_D] = "vision_rotary_forward_f16__any_d",
     [ANY_GENERAL] = "vision_rotary_forward_any__general",
     [F64_GENERAL] = "vision_rotary_forward_f64__general",
@@ -55,13 +46,9 @@ static bool takes_packets(const rg_problem *problem) {
 static rg_status run_packets(const rg_problem *problem, const rg_cuda_call *call) {
   const rg_tensor *t = problem->tensor;
   const int64_t P = problem->dim[DIM_P], Q = problem->dim[DIM_D] / QUARTERS;
-  vision_rotary_forward_shape shape = {.threads = THREADS};
-  int kernel = ANY_D;
-  if (Q == VISION_ROTARY_FORWARD_QUARTER) {
-    shape = vision_rotary_forward_tune(rg_cuda_device_of(call)->multiprocessors, P);
-    kernel = (shape.twice ? D72_TWICE : D72) + shape.used_once;
-  }
-  const int64_t packets = shape.twice ? P * (Q / 2) : P * Q; /* twice: only where Q is even */
+  const bool fixed = Q == VISION_ROTARY_FORWARD_QUARTER;
+  const uint32_t threads = fixed ? VISION_ROTARY_FORWARD_THREADS : THREADS;
+  const int64_t packets = P * Q;
   const vision_rotary_forward_dense_params params = {.inv_freq = t[FORWARD_INV_FREQ].data,
                                                      .pos_ids = t[FORWARD_POS_IDS].data,
                                                      .pos_ids_stride = t[FORWARD_POS_IDS].stride[0],
@@ -74,9 +61,9 @@ static rg_status run_packets(const rg_problem *problem, const rg_cuda_call *call
   const rg_cuda_launch launch = {.kernel = (dtype == RG_BF16  ? BF16
                                             : dtype == RG_F16 ? F16
                                                               : F32) +
-                                           kernel,
-                                 .blocks = rg_divide_up(packets, shape.threads),
-                                 .threads = shape.threads};
+                                           (fixed ? D72 : ANY_D),
+                                 .blocks = rg_divide_up(packets, threads),
+                                 .threads = threads};
   return rg_cuda_launch_kernel(call, &launch, &params);
 }
 

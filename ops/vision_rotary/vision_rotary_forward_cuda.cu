@@ -14,31 +14,26 @@ static __device__ __forceinline__ double angle_of(double position, double inv_fr
   return __dmul_rn(position, inv_freq);
 }
 
-/* `twice`: to the second half of the row as well. */
-template <rg_cache_hint HINT, bool TWICE, typename T, int N>
-static __device__ __forceinline__ void store(T *tensor, int64_t at, uint32_t half, const float (&value)[N]) {
-  const rg_packet<T, N> packet = rg_pack<T, N>(value);
-  rg_store_packet<HINT, T, N>(tensor + at, packet);
-  if (TWICE) rg_store_packet<HINT, T, N>(tensor + at + half, packet);
+template <typename T, int N>
+static __device__ __forceinline__ void store(T *tensor, int64_t at, const float (&value)[N]) {
+  rg_store_packet<RG_CACHE_DEFAULT, T, N>(tensor + at, rg_pack<T, N>(value));
 }
 
-/* A thread has a packet of neighbouring columns, which may lie in two quarters of the row. TWICE: of the row's first
- * half, and stores it to both; else of the whole row, so that a warp writes one run of memory. QUARTER is Q where it is
- * known; 0: p.quarter. */
-template <typename T, int QUARTER, bool TWICE, rg_cache_hint HINT>
+/* A thread has a packet of neighbouring columns, which may lie in two quarters of the row; a warp writes one run of
+ * memory. QUARTER is Q where it is known; 0: p.quarter. */
+template <typename T, int QUARTER>
 static __device__ __forceinline__ void dense(const vision_rotary_forward_dense_params &p) {
   enum { N = VISION_ROTARY_FORWARD_PACKET };
   const uint32_t quarter = QUARTER != 0 ? QUARTER : p.quarter, half = 2 * quarter;
-  const uint32_t columns = TWICE ? half : 2 * half; /* that the threads of a row have */
   const uint32_t packet = blockIdx.x * blockDim.x + threadIdx.x;
   if (packet >= p.packets) return;
-  const uint32_t row = packet / (columns / N), column = (packet - row * (columns / N)) * N;
+  const uint32_t row = packet / quarter, column = (packet - row * quarter) * N;
   const longlong2 position = __ldg(reinterpret_cast<const longlong2 *>(p.pos_ids + row * p.pos_ids_stride));
   float inv_freq[N], theta[N], sine[N], cosine[N];
   bool of_column[N];
 #pragma unroll
   for (int i = 0; i < N; ++i) {
-    const uint32_t in_half = !TWICE && column + i >= half ? column + i - half : column + i;
+    const uint32_t in_half = column + i >= half ? column + i - half : column + i;
     of_column[i] = in_half >= quarter;
     inv_freq[i] = __ldg(p.inv_freq + (in_half - (of_column[i] ? quarter : 0)));
   }
@@ -49,26 +44,23 @@ static __device__ __forceinline__ void dense(const vision_rotary_forward_dense_p
 #pragma unroll
   for (int i = 0; i < N; ++i) theta[i] = angle_of(of_column[i] ? of_col : of_row, inv_freq[i]);
   const int64_t at = static_cast<int64_t>(row) * (2 * half) + column;
-  if (p.emb != nullptr) store<HINT, TWICE, float, N>(p.emb, at, half, theta);
+  if (p.emb != nullptr) store(p.emb, at, theta);
   rg_sincos_all<N>(theta, sine, cosine);
-  if (p.cos != nullptr) store<HINT, TWICE, T, N>(static_cast<T *>(p.cos), at, half, cosine);
-  if (p.sin != nullptr) store<HINT, TWICE, T, N>(static_cast<T *>(p.sin), at, half, sine);
+  if (p.cos != nullptr) store(static_cast<T *>(p.cos), at, cosine);
+  if (p.sin != nullptr) store(static_cast<T *>(p.sin), at, sine);
 }
 
-#define DENSE(name, T, how, QUARTER, TWICE, HINT)                     \
+#define DENSE(name, T, how, QUARTER)                                  \
   extern "C" __global__ void vision_rotary_forward_##name##__##how(   \
       const __grid_constant__ vision_rotary_forward_dense_params p) { \
-    dense<T, QUARTER, TWICE, HINT>(p);                                \
+    dense<T, QUARTER>(p);                                             \
   }
-#define DENSE_SHAPES(name, T)                                                          \
-  DENSE(name, T, d72, VISION_ROTARY_FORWARD_QUARTER, false, RG_CACHE_DEFAULT)          \
-  DENSE(name, T, d72_once, VISION_ROTARY_FORWARD_QUARTER, false, RG_CACHE_STREAM)      \
-  DENSE(name, T, d72_twice, VISION_ROTARY_FORWARD_QUARTER, true, RG_CACHE_DEFAULT)     \
-  DENSE(name, T, d72_twice_once, VISION_ROTARY_FORWARD_QUARTER, true, RG_CACHE_STREAM) \
-  DENSE(name, T, any_d, 0, false, RG_CACHE_DEFAULT)
-DENSE_SHAPES(f32, float)
-DENSE_SHAPES(bf16, __nv_bfloat16)
-DENSE_SHAPES(f16, __half)
+#define DENSE_OF(name, T)                            \
+  DENSE(name, T, d72, VISION_ROTARY_FORWARD_QUARTER) \
+  DENSE(name, T, any_d, 0)
+DENSE_OF(f32, float)
+DENSE_OF(bf16, __nv_bfloat16)
+DENSE_OF(f16, __half)
 
 /* Any strides and dtypes: threads of a warp take neighbours along a row. */
 template <typename Real>
