@@ -33,6 +33,8 @@ def test_calls_run_on_the_current_stream() -> None:
     expected = train(tensors)
     stream = torch.cuda.Stream()
     late = [torch.zeros_like(t).requires_grad_() for t in tensors]
+    with torch.cuda.stream(stream):
+        train(tensors)  # makes the stream's context, which waits
     torch.cuda.synchronize()
     with torch.cuda.stream(stream):
         torch.cuda._sleep(200_000_000)
