@@ -254,11 +254,21 @@ def test_modes_and_tracing_see_the_operator(device: str) -> None:
     assert any("rope_apply" in str(node.target) for node in graph.graph.nodes)
 
 
+def test_a_lazily_negated_tensor(device: str) -> None:
+    """PyTorch's imaginary part of a conjugate is a view whose memory has the other sign."""
+    q, _, cos, sin = (t.detach() for t in rope_inputs(device, 4))
+    lazy = torch.complex(q, q).conj().imag
+    assert lazy.is_neg() and torch.equal(lazy, -q)
+    assert torch.equal(rope.apply_rotary(lazy, cos, sin), rope.apply_rotary(-q, cos, sin))
+
+
 def test_meta_tensors(device: str) -> None:
     q = torch.empty(2, 4, 9, 8, device="meta")
     cos = torch.empty(2, 9, 8, device="meta")
     made = rope.apply_rotary(q, cos, cos)
     assert made.device.type == "meta" and made.shape == q.shape
+    keys, _ = rope.update_kv_cache(q, q, q, q, cos, cos, torch.arange(9, device="meta"))
+    assert keys.device.type == "meta" and keys.shape == q.shape
 
 
 def test_transforms_say_that_they_are_not_supported(device: str) -> None:

@@ -236,6 +236,13 @@ def test_rotary_module_in_the_dtype_of_x(device: str) -> None:
     assert rope.apply_rotary(q, cos, sin).shape == q.shape
 
 
+def test_optimizers_keep_the_parameter(device: str) -> None:
+    module = rope.RotaryEmbedding(D, learned=True).to(device)
+    parameter = module.inv_freq
+    module.bfloat16()
+    assert module.inv_freq is parameter
+
+
 def test_state_dict_holds_learned_frequencies(device: str) -> None:
     assert list(rope.RotaryEmbedding(D).state_dict()) == []
     assert list(rope.RotaryEmbedding(D, learned=True).state_dict()) == ["inv_freq"]

@@ -80,7 +80,7 @@ class Operator:
         for tensor in arguments[: self.tensors]:
             if tensor is None:
                 continue
-            if type(tensor) not in _PLAIN or not (tensor.is_cpu or tensor.is_cuda):
+            if type(tensor) not in _PLAIN or not (tensor.is_cpu or tensor.is_cuda) or tensor.is_neg():
                 return self.overload(*arguments)
             if tensor.requires_grad:
                 requires_grad = True

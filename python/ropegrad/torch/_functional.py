@@ -129,7 +129,7 @@ def update_kv_cache(
         The caches with the new rows; with in_place key_cache and value_cache themselves.
     """
     device = key_cache.device.type
-    if torch.is_autocast_enabled(device):
+    if device in ("cpu", "cuda") and torch.is_autocast_enabled(device):
         key_states, value_states = key_states.to(key_cache.dtype), value_states.to(value_cache.dtype)
     cos, sin = _tables_for(cos, sin, rotary_dim, (key_cache, value_cache))
     arguments = (key_cache, value_cache, key_states, value_states, cos, sin, cache_position, interleaved)

@@ -31,14 +31,10 @@ class _Frequencies(nn.Module):
             self.register_buffer("inv_freq", inv_freq, persistent=False)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        before = self.inv_freq.detach()
+        before = self.inv_freq.data
         super()._apply(fn, recurse)
         if self.inv_freq.dtype.itemsize < before.dtype.itemsize and self.inv_freq.dtype is not torch.float32:
-            kept = before.to(self.inv_freq.device)
-            if isinstance(self.inv_freq, nn.Parameter):
-                self.inv_freq = nn.Parameter(kept, self.inv_freq.requires_grad)
-            else:
-                self.inv_freq = kept
+            self.inv_freq.data = before.to(self.inv_freq.device)
         return self
 
 
