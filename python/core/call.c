@@ -17,8 +17,16 @@ static bool read_sizes(PyObject *sizes, const char *tensor, const char *what, Py
   return true;
 }
 
-static bool read_tensor(PyObject *given, int t, DLDevice device, core_call *call) {
+static bool read_tensor(PyObject *given, int t, DLDevice device, core_reader reader, core_call *call) {
   const char *name = call->op->tensors[t].name;
+  if (reader != NULL && !PyTuple_Check(given)) {
+    if (reader(given, &call->tensor[t]) != 0) {
+      if (!PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "%s: no tensor that DLPack can describe", name);
+      return false;
+    }
+    rg_dev_set_tensor(call->op, &call->args, t, &call->tensor[t]);
+    return true;
+  }
   if (!PyTuple_Check(given) || PyTuple_Size(given) != 4) {
     PyErr_Format(PyExc_TypeError, "%s: expected None or (data_ptr, dtype, shape, strides)", name);
     return false;
@@ -66,7 +74,7 @@ static bool read_param(PyObject *given, const rg_param_spec *param, core_call *c
   return !PyErr_Occurred();
 }
 
-bool core_read_call(PyObject *arguments, DLDevice device, core_call *call) {
+bool core_read_call(PyObject *arguments, DLDevice device, core_reader reader, core_call *call) {
   int index;
   PyObject *tensors, *params;
   if (!PyArg_ParseTuple(arguments, "iO!O!", &index, &PyTuple_Type, &tensors, &PyTuple_Type, &params)) return false;
@@ -83,7 +91,7 @@ bool core_read_call(PyObject *arguments, DLDevice device, core_call *call) {
   call->args = (core_args){0};
   for (int t = 0; t < op->num_tensors; ++t) {
     PyObject *given = PyTuple_GetItem(tensors, t);
-    if (given != Py_None && !read_tensor(given, t, device, call)) return false;
+    if (given != Py_None && !read_tensor(given, t, device, reader, call)) return false;
   }
   for (int p = 0; p < op->num_params; ++p) {
     if (!read_param(PyTuple_GetItem(params, p), &op->params[p], call)) return false;

@@ -3,7 +3,8 @@
 typedef struct core_context {
   PyObject_HEAD rg_context *context;
   DLDevice device;
-  bool busy; /* a thread runs a call of it without holding the GIL */
+  core_reader reader; /* of a framework's tensors; NULL: tuples alone are read */
+  bool busy;          /* a thread runs a call of it without holding the GIL */
 } core_context;
 
 /* Raises what ropegrad.errors makes of the status. */
@@ -69,7 +70,7 @@ static void release(PyObject *object) {
 static PyObject *call(PyObject *object, PyObject *arguments) {
   core_context *self = (core_context *)object;
   core_call given;
-  if (!core_read_call(arguments, self->device, &given) || !is_free(self)) return NULL;
+  if (!core_read_call(arguments, self->device, self->reader, &given) || !is_free(self)) return NULL;
   if (self->device.device_type != kDLCPU) {
     return result(self, rg_dev_run(self->context, given.op, NULL, &given.args));
   }
@@ -85,7 +86,7 @@ static PyObject *call(PyObject *object, PyObject *arguments) {
 static PyObject *sizes(PyObject *object, PyObject *arguments) {
   core_context *self = (core_context *)object;
   core_call given;
-  if (!core_read_call(arguments, self->device, &given) || !is_free(self)) return NULL;
+  if (!core_read_call(arguments, self->device, self->reader, &given) || !is_free(self)) return NULL;
   rg_problem problem;
   const rg_status status = rg_dev_bind(self->context, given.op, &given.args, &problem);
   if (status != RG_OK) return result(self, status);
@@ -105,6 +106,13 @@ static PyObject *set_stream(PyObject *object, PyObject *stream) {
   void *handle = PyLong_AsVoidPtr(stream);
   if ((handle == NULL && PyErr_Occurred()) || !is_free(self)) return NULL;
   return result(self, rg_context_set_stream(self->context, handle));
+}
+
+static PyObject *read_tensors_by(PyObject *object, PyObject *capsule) {
+  const core_reader reader = core_reader_of(capsule);
+  if (reader == NULL) return NULL;
+  ((core_context *)object)->reader = reader;
+  Py_RETURN_NONE;
 }
 
 static PyObject *check(PyObject *object, PyObject *unused) {
@@ -139,6 +147,10 @@ PyObject *core_context_type(void) {
        "0 elsewhere: outputs that are still to be made are None. Arguments as for call."},
       {"set_stream", set_stream, METH_O,
        "set_stream(handle)\n\nThe CUDA stream of later calls; 0: the default stream."},
+      {"read_tensors_by", read_tensors_by, METH_O,
+       "read_tensors_by(capsule)\n\n"
+       "From now on a call takes a framework's tensors as they are, beside tuples: capsule is their type's\n"
+       "__dlpack_c_exchange_api__. What is given must then be None, a tuple or such a tensor."},
       {"check", check, METH_NOARGS,
        "check()\n\nCUDA: waits for the stream, then raises the error that calls on it have left behind."},
       {NULL, NULL, 0, NULL}};

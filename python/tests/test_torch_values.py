@@ -10,6 +10,7 @@ from torch import Tensor
 from torch_contract import DEVICES, DTYPES, angles, assert_contract, leaf, partner, rotate, rotated_magnitude
 
 import ropegrad.torch as rope
+from ropegrad.torch import _launch
 
 pytestmark = pytest.mark.parametrize("device", DEVICES)
 B, HQ, HK, S, D = 2, 4, 2, 37, 64
@@ -319,6 +320,26 @@ def test_empty_tables(device: str, sizes: tuple[int, int]) -> None:
     cos, sin = rope.vision_rotary(torch.zeros(0, 2, dtype=torch.int64, device=device), inv_freq)
     (got_vision,) = torch.autograd.grad((cos, sin), (inv_freq,), (cos, sin))
     assert cos.shape == (0, 16) and torch.equal(got_vision, torch.zeros_like(inv_freq))
+
+
+# ---- PyTorch before it let C read its tensors ----
+
+
+@pytest.mark.skipif(not _launch.READS_TENSORS, reason="this PyTorch is such a one: every other test is of it")
+@pytest.mark.parametrize("unsqueeze_dim", [1, 2])
+def test_tensors_described_by_python(device: str, unsqueeze_dim: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    q, k, *grads = payloads(torch.bfloat16, device, unsqueeze_dim)
+    cos, sin = tables(torch.float32, device, (B, S, D))
+    options: dict[str, Any] = {"unsqueeze_dim": unsqueeze_dim}
+    expected = check_rope(q, k, cos, sin, (grads[0], grads[1]), **options)
+    monkeypatch.setattr(_launch, "READS_TENSORS", False)
+    got = check_rope(q, k, cos, sin, (grads[0], grads[1]), **options)
+    assert all(map(torch.equal, got, expected))
+    cache = torch.zeros(B, HK, S, D, device=device, dtype=torch.bfloat16)
+    keys = k if unsqueeze_dim == 1 else k.transpose(1, 2)
+    made = rope.update_kv_cache(cache, cache, keys, keys, cos, sin, torch.arange(S, device=device))
+    assert torch.equal(made[0], rope.apply_rotary(keys, cos, sin)) and torch.equal(made[1], keys)
+    check_tables(rope.rope_2d(cos), cos.double(), 1.0, torch.float32)
 
 
 # ---- can these comparisons fail? ----

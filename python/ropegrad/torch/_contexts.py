@@ -47,8 +47,32 @@ def context_of(device: int) -> _core.Context:
     return _CUDA.get(place) or _make_cuda(place)
 
 
+# Newer versions of PyTorch let C read their tensors; of older ones a call is told address, shape and strides.
+_EXCHANGE = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
+
+
+def _new(device_type: int, device: int, threads: int = 0) -> _core.Context:
+    context = _core.Context(device_type, device, threads=threads)
+    if READS_TENSORS:
+        context.read_tensors_by(_EXCHANGE)
+    return context
+
+
+def _reads_tensors() -> bool:
+    if _EXCHANGE is None:
+        return False
+    try:
+        _core.Context(_core.CPU, 0, threads=1).read_tensors_by(_EXCHANGE)
+    except ValueError:  # of a later version than the extension module knows
+        return False
+    return True
+
+
+READS_TENSORS = _reads_tensors()  # Does a call take tensors as they are?
+
+
 def _make_cpu(threads: int) -> _core.Context:
-    context = _CPU.by_count[threads] = _core.Context(_core.CPU, 0, threads=threads)
+    context = _CPU.by_count[threads] = _new(_core.CPU, 0, threads)
     return context
 
 
@@ -71,8 +95,8 @@ def _make_cuda(place: tuple[int, int]) -> _core.Context:
             context = _SPARES.pop(device)
             _LACKING.add(device)
         else:
-            context = _core.Context(_core.CUDA, device)
-            _SPARES.setdefault(device, _core.Context(_core.CUDA, device))
+            context = _new(_core.CUDA, device)
+            _SPARES.setdefault(device, _new(_core.CUDA, device))
         context.set_stream(stream)
         _CUDA[place] = context
     return context
@@ -82,7 +106,7 @@ def _replace_spares() -> None:
     with _LOCK:
         for device in list(_LACKING):
             if not _is_capturing(device):
-                _SPARES[device] = _core.Context(_core.CUDA, device)
+                _SPARES[device] = _new(_core.CUDA, device)
                 _LACKING.discard(device)
 
 

@@ -58,10 +58,12 @@ def _backward(
 ) -> list[Tensor]:  # fmt: skip
     device = cos.get_device()
     results = _results(grad_q_embed, grad_k_embed, cos, sin, wanted)
-    given = [heads(t, device, unsqueeze_dim) for t in (grad_q_embed, grad_k_embed, q, k)]
-    for q_or_k in (0, 1) if wanted[2] or wanted[3] else ():  # which sum over the heads of both
-        if given[q_or_k] is None:
-            given[q_or_k] = given[q_or_k + 2] = no_heads(given[1 - q_or_k])
+    given: list[Any] = [heads(t, device, unsqueeze_dim) for t in (grad_q_embed, grad_k_embed, q, k)]
+    if wanted[2] or wanted[3]:  # which sum over the heads of both
+        if grad_q_embed is None and grad_k_embed is not None:
+            given[0] = given[2] = no_heads(grad_k_embed, unsqueeze_dim)
+        elif grad_k_embed is None and grad_q_embed is not None:
+            given[1] = given[3] = no_heads(grad_q_embed, unsqueeze_dim)
     made = (*(heads(t, device, unsqueeze_dim) for t in results[:2]), *(table(t, device) for t in results[2:]))
     run(
         _BACKWARD, device, (*given, table(cos, device), table(sin, device), *made),
@@ -94,14 +96,15 @@ def _fake_backward(
 class _Forward(Function):
     @staticmethod
     def forward(ctx: Any, kernel: Any, q: Tensor, k: Maybe, cos: Tensor, sin: Tensor, *options: Any) -> Any:
-        _, of_q, of_k, of_cos, of_sin, _, _ = ctx.needs_input_grad
+        _, of_q, of_k, of_cos, of_sin, *_ = ctx.needs_input_grad
         ctx.set_materialize_grads(False)
         ctx.options = options
         made = tuple(kernel(q, k, cos, sin, *options))
         if of_cos or of_sin:
             ctx.save_for_backward(*saved(q, k, cos, sin))
         else:
-            ctx.save_for_backward(*saved(None, None, cos, sin))
+            made_in_inference_mode = cos.is_inference() or sin.is_inference()
+            ctx.save_for_backward(None, None, *(saved(cos, sin) if made_in_inference_mode else (cos, sin)))
             if not (of_q and of_k):  # a k that is not there has no gradient either
                 ctx.mark_non_differentiable(*[y for y, needs in zip(made, (of_q, of_k)) if not needs])
         return made

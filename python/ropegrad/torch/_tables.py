@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ropegrad.torch._dispatch import Function, Operator, saved
-from ropegrad.torch._launch import OPERATORS, Described, dense, run
+from ropegrad.torch._launch import OPERATORS, Described, dense, describe, run
 
 _ROPE_2D, _ROPE_2D_BACKWARD = OPERATORS["rope_2d_forward"], OPERATORS["rope_2d"]
 _ROTARY, _ROTARY_BACKWARD = OPERATORS["rotary_embedding_forward"], OPERATORS["rotary_embedding"]
@@ -94,9 +94,7 @@ rope_2d_backward = Operator(
 
 def _frequencies(inv_freq: Tensor, batches: int) -> Described:
     """[D/2] or [B, D/2] as [B, D/2, 1]."""
-    described = dense(inv_freq, inv_freq.get_device())
-    assert described is not None
-    address, dtype, shape, strides = described
+    address, dtype, shape, strides = describe(inv_freq, inv_freq.get_device())
     if len(shape) == 1:
         return address, dtype, (batches, shape[0], 1), (0, strides[0], 1)
     return address, dtype, (*shape, 1), (*strides, 1)
