@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ropegrad.torch import _kv_cache, _rope_apply, _tables
+from ropegrad.torch import _kv_cache, _rope_apply, _tables, _vision
 
 _LOW_PRECISION = (torch.bfloat16, torch.float16)
 
@@ -207,5 +207,5 @@ def vision_rotary(pos_ids: Tensor, inv_freq: Tensor, dtype: torch.dtype | None =
         cos and sin [P, D]; the second half of the columns repeats the first.
     """
     inv_freq = _angles(inv_freq)
-    cos, sin = _tables.vision_rotary(inv_freq, pos_ids, dtype or inv_freq.dtype)
+    cos, sin = _vision.vision_rotary(inv_freq, pos_ids, dtype or inv_freq.dtype)
     return cos, sin

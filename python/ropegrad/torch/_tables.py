@@ -1,4 +1,4 @@
-"""The operators that make tables of cos and sin: ropegrad::rope_2d, ::rotary_embedding, ::vision_rotary.
+"""The operators that make tables of cos and sin: ropegrad::rope_2d and ::rotary_embedding (::vision_rotary: _vision.py).
 
 Their backward passes are kernels of their own. Where a gradient is to be differentiated again, or where a kernel has
 not the gradient, it is put together from the gradient of the angles (rope_2d_backward), which can be differentiated any
@@ -17,7 +17,6 @@ from ropegrad.torch._launch import OPERATORS, Described, dense, describe, run
 
 _ROPE_2D, _ROPE_2D_BACKWARD = OPERATORS["rope_2d_forward"], OPERATORS["rope_2d"]
 _ROTARY, _ROTARY_BACKWARD = OPERATORS["rotary_embedding_forward"], OPERATORS["rotary_embedding"]
-_VISION, _VISION_BACKWARD = OPERATORS["vision_rotary_forward"], OPERATORS["vision_rotary"]
 
 Pair = tuple[Tensor, Tensor]
 
@@ -189,10 +188,10 @@ class _RotaryBackward(Function):
         def of_positions(grad_cos: Tensor, grad_sin: Tensor, position_ids: Tensor, inv_freq: Tensor) -> Tensor:
             return _rotary_gradients(grad_cos, grad_sin, position_ids, inv_freq, ctx.attention_scaling)[0]
 
-        return None, *_differentiate(of_positions, ctx.saved_tensors, ctx.needs_input_grad[1:5], cotangent), None
+        return None, *differentiate(of_positions, ctx.saved_tensors, ctx.needs_input_grad[1:5], cotangent), None
 
 
-def _differentiate(function: Any, inputs: Any, needs: Any, cotangent: Tensor) -> list[Tensor | None]:
+def differentiate(function: Any, inputs: Any, needs: Any, cotangent: Tensor) -> list[Tensor | None]:
     """Gradients of <cotangent, function(inputs)>, themselves differentiable where gradients are on."""
     again = torch.is_grad_enabled()
     with torch.enable_grad():
@@ -211,84 +210,4 @@ rotary_embedding_backward = Operator(
     "rotary_embedding_backward(Tensor grad_cos, Tensor grad_sin, Tensor position_ids, Tensor inv_freq, "
     "float attention_scaling) -> Tensor",
     4, _rotary_backward, _fake_rotary_backward, _RotaryBackward,
-)  # fmt: skip
-
-
-# ---- vision_rotary: tables [P, D] of inv_freq [D/4] and pos_ids [P, 2] ----
-
-
-def _fake_vision(inv_freq: Tensor, pos_ids: Tensor, dtype: torch.dtype) -> Pair:
-    shape = (pos_ids.shape[0], 4 * inv_freq.shape[0])
-    return inv_freq.new_empty(shape, dtype=dtype), inv_freq.new_empty(shape, dtype=dtype)
-
-
-def _vision(inv_freq: Tensor, pos_ids: Tensor, dtype: torch.dtype) -> Pair:
-    device = inv_freq.get_device()
-    cos, sin = _fake_vision(inv_freq, pos_ids, dtype)
-    given = (dense(inv_freq, device), dense(pos_ids, device))
-    run(_VISION, device, (*given, None, dense(cos, device), dense(sin, device)), ())
-    return cos, sin
-
-
-def _fake_vision_backward(grad_cos: Tensor, grad_sin: Tensor, inv_freq: Tensor, pos_ids: Tensor) -> Tensor:
-    return torch.empty_like(inv_freq)
-
-
-def _vision_backward(grad_cos: Tensor, grad_sin: Tensor, inv_freq: Tensor, pos_ids: Tensor) -> Tensor:
-    device = inv_freq.get_device()
-    frequencies, positions = dense(inv_freq, device), dense(pos_ids, device)
-    angles = inv_freq.new_empty(grad_cos.shape)
-    emb = dense(angles, device)
-    run(_VISION, device, (frequencies, positions, emb, None, None), ())
-    result = torch.empty_like(inv_freq)
-    run(
-        _VISION_BACKWARD, device,
-        (dense(grad_cos, device), dense(grad_sin, device), emb, positions, frequencies, dense(result, device)), (),
-    )  # fmt: skip
-    return result
-
-
-def _vision_gradient(grad_cos: Tensor, grad_sin: Tensor, inv_freq: Tensor, pos_ids: Tensor) -> Tensor:
-    """Of inv_freq, through the gradient of the angles."""
-    positions = pos_ids.to(inv_freq.dtype).unsqueeze(-1)  # [P, 2, 1]
-    theta = (positions * inv_freq).flatten(1)
-    grad_emb = rope_2d_backward(grad_cos[None], grad_sin[None], torch.cat((theta, theta), -1)[None])
-    parts = grad_emb.view(-1, 2, 2, inv_freq.shape[0])  # patch, half of the table, row or column, frequency
-    gradient: Tensor = (parts * positions.unsqueeze(1)).sum((0, 1, 2))
-    return gradient
-
-
-class _Vision(Function):
-    @staticmethod
-    def forward(ctx: Any, kernel: Any, inv_freq: Tensor, pos_ids: Tensor, dtype: torch.dtype) -> Pair:
-        ctx.save_for_backward(*saved(inv_freq, pos_ids))
-        cos, sin = kernel(inv_freq, pos_ids, dtype)
-        return cos, sin
-
-    @staticmethod
-    def backward(ctx: Any, grad_cos: Tensor, grad_sin: Tensor) -> Any:
-        return None, vision_rotary_backward(grad_cos, grad_sin, *ctx.saved_tensors), None, None
-
-
-class _VisionBackward(Function):
-    """Differentiated through operators that can be."""
-
-    @staticmethod
-    def forward(ctx: Any, kernel: Any, *arguments: Any) -> Tensor:
-        ctx.save_for_backward(*saved(*arguments))
-        result: Tensor = kernel(*arguments)
-        return result
-
-    @staticmethod
-    def backward(ctx: Any, cotangent: Tensor) -> Any:
-        return None, *_differentiate(_vision_gradient, ctx.saved_tensors, ctx.needs_input_grad[1:], cotangent)
-
-
-vision_rotary = Operator(
-    "vision_rotary(Tensor inv_freq, Tensor pos_ids, ScalarType dtype) -> (Tensor, Tensor)",
-    2, _vision, _fake_vision, _Vision,
-)  # fmt: skip
-vision_rotary_backward = Operator(
-    "vision_rotary_backward(Tensor grad_cos, Tensor grad_sin, Tensor inv_freq, Tensor pos_ids) -> Tensor",
-    4, _vision_backward, _fake_vision_backward, _VisionBackward,
 )  # fmt: skip
