@@ -1,4 +1,4 @@
-"""The operators that make tables of cos and sin: ropegrad::rope_2d and ::rotary_embedding (::vision_rotary: _vision.py).
+"""Operators that make tables of cos and sin: ropegrad::rope_2d and ::rotary_embedding (::vision_rotary: _vision.py).
 
 Their backward passes are kernels of their own. Where a gradient is to be differentiated again, or where a kernel has
 not the gradient, it is put together from the gradient of the angles (rope_2d_backward), which can be differentiated any
