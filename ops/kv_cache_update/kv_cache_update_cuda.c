@@ -17,15 +17,16 @@ enum {
   ANY_SUM,
   ANY_CLEAR,
   F64_GATHER,
-  F64_SUM,
-  BF16_WIDE,
-  F16_WIDE
+  F64_SUM
 };
 /* clang-format off */
 #define TUNED(first, dtype)                                                                             \
-  [(first) + KV_CACHE_UPDATE_IN_PLACE_FEW] = "kv_cache_update_" dtype "__in_place_few",                 \
-  [(first) + KV_CACHE_UPDATE_IN_PLACE] = "kv_cache_update_" dtype "__in_place",                         \
-  [(first) + KV_CACHE_UPDATE_OUT_OF_PLACE] = "kv_cache_update_" dtype "__out_of_place",                 \
+  [(first) + KV_CACHE_UPDATE_IN_PLACE_1] = "kv_cache_update_" dtype "__in_place_1",                     \
+  [(first) + KV_CACHE_UPDATE_IN_PLACE_2] = "kv_cache_update_" dtype "__in_place_2",                     \
+  [(first) + KV_CACHE_UPDATE_IN_PLACE_4] = "kv_cache_update_" dtype "__in_place_4",                     \
+  [(first) + KV_CACHE_UPDATE_IN_PLACE_TILES] = "kv_cache_update_" dtype "__in_place_tiles",             \
+  [(first) + KV_CACHE_UPDATE_OUT_OF_PLACE_2] = "kv_cache_update_" dtype "__out_of_place_2",             \
+  [(first) + KV_CACHE_UPDATE_OUT_OF_PLACE_4] = "kv_cache_update_" dtype "__out_of_place_4",             \
   [(first) + KV_CACHE_UPDATE_IN_PLACE_ANY_SIZE] = "kv_cache_update_" dtype "__in_place_any_size",       \
   [(first) + KV_CACHE_UPDATE_OUT_OF_PLACE_ANY_SIZE] = "kv_cache_update_" dtype "__out_of_place_any_size"
 /* clang-format on */
@@ -38,8 +39,6 @@ static const char *const kernels[] = {
     [ANY_CLEAR] = "kv_cache_update_any__clear",
     [F64_GATHER] = "kv_cache_update_f64__gather",
     [F64_SUM] = "kv_cache_update_f64__sum",
-    [BF16_WIDE] = "kv_cache_update_bf16__in_place_wide",
-    [F16_WIDE] = "kv_cache_update_f16__in_place_wide",
     NULL,
 };
 
@@ -139,15 +138,29 @@ static rg_dtype tuned_dtype(const rg_problem *problem) {
              : RG_DTYPE_NONE;
 }
 
+/* From this compute capability on there are bulk copies. */
+enum { BULK_COPIES_FROM = 90 };
+
+/* Rows of a head that follow each other: bulk copies take several at a time. */
+static bool suits_bulk(const kv_cache_update_dense_params *params, int64_t row_bytes) {
+  const kv_cache_update_strides *rows[] = {&params->grad_cache_at, &params->grad_cache_input_at, &params->key_states_at,
+                                           &params->grad_states_at};
+  for (int i = 0; i < (int)(sizeof rows / sizeof *rows); ++i) {
+    if (rows[i]->row != 0 && rows[i]->row != row_bytes) return false;
+  }
+  return true;
+}
+
 /* False: more blocks than the kernel can count. */
-static bool count_blocks(const kv_cache_update_sizes *sizes, const kv_cache_update_shape *shape, int64_t pass_rows,
+static bool count_blocks(const kv_cache_update_sizes *sizes, const kv_cache_update_shape *shape,
                          kv_cache_update_dense_params *params, int64_t *blocks) {
   const int64_t row_groups = rg_divide_up(sizes->new_rows, shape->rows);
   const int64_t gather = row_groups * rg_divide_up(sizes->batches, shape->gather_batches);
-  const int64_t pass_groups = sizes->in_place ? 1 : rg_divide_up(sizes->cache_rows, pass_rows);
+  const int64_t passing = sizes->in_place ? 0 : sizes->cache_rows - shape->owns_rows * sizes->new_rows;
+  const int64_t pass_groups = passing > 0 ? rg_divide_up(passing, shape->pass_rows) : 1;
   const int64_t head_groups = rg_divide_up(sizes->heads, shape->pass_heads);
-  const int64_t pass = sizes->in_place ? 0 : pass_groups * head_groups * sizes->batches;
-  if (pass_groups < 1 || !is_divided(gather, row_groups) || !is_divided(pass, pass_groups) ||
+  const int64_t pass = passing > 0 ? pass_groups * head_groups * sizes->batches : 0;
+  if (!is_divided(gather, row_groups) || !is_divided(pass, pass_groups) ||
       !is_divided(head_groups * sizes->batches, head_groups)) {
     return false;
   }
@@ -162,7 +175,6 @@ static bool count_blocks(const kv_cache_update_sizes *sizes, const kv_cache_upda
 }
 
 static int kernel_of(rg_dtype dtype, kv_cache_update_how how) {
-  if (how == KV_CACHE_UPDATE_IN_PLACE_WIDE) return dtype == RG_BF16 ? BF16_WIDE : F16_WIDE;
   return (dtype == RG_F32 ? F32_TUNED : dtype == RG_BF16 ? BF16_TUNED : F16_TUNED) + (int)how;
 }
 
@@ -195,21 +207,23 @@ static bool run_tuned(const rg_problem *problem, const rg_cuda_call *call, rg_st
   }
   for (int k = GRAD_KEY_STATES; k <= GRAD_VALUE_CACHE_INPUT; ++k) all_wanted = all_wanted && rg_given(problem, k);
   if (dtype == RG_DTYPE_NONE || !find_all_strides(problem, &params)) return false;
-  const kv_cache_update_sizes sizes = {.batches = dim[DIM_B],
-                                       .heads = dim[DIM_H],
-                                       .new_rows = dim[DIM_N],
-                                       .cache_rows = dim[DIM_M],
-                                       .head_dim = dim[DIM_D],
-                                       .element_bytes = (int)rg_dtype_size(dtype),
-                                       .in_place = args->in_place || (!rg_given(problem, GRAD_KEY_CACHE_INPUT) &&
-                                                                      !rg_given(problem, GRAD_VALUE_CACHE_INPUT)),
-                                       .all_wanted = all_wanted};
-  const kv_cache_update_shape shape = kv_cache_update_tune(rg_cuda_device_of(call)->multiprocessors, &sizes);
-  params.lanes = (uint32_t)dim[DIM_D] / (2 * shape.vector);
-  const uint32_t threads = params.lanes * shape.rows * shape.parts;
-  const int64_t pass_rows = threads * VECTOR_BYTES / (dim[DIM_D] * (int64_t)rg_dtype_size(dtype));
-  rg_cuda_launch launch = {.kernel = kernel_of(dtype, shape.how), .threads = threads};
-  if (!count_blocks(&sizes, &shape, pass_rows, &params, &launch.blocks)) return false;
+  const rg_cuda_device *device = rg_cuda_device_of(call);
+  const int64_t row_bytes = dim[DIM_D] * (int64_t)rg_dtype_size(dtype);
+  const kv_cache_update_sizes sizes = {
+      .batches = dim[DIM_B],
+      .heads = dim[DIM_H],
+      .new_rows = dim[DIM_N],
+      .cache_rows = dim[DIM_M],
+      .head_dim = dim[DIM_D],
+      .row_bytes = row_bytes,
+      .in_place =
+          args->in_place || (!rg_given(problem, GRAD_KEY_CACHE_INPUT) && !rg_given(problem, GRAD_VALUE_CACHE_INPUT)),
+      .all_wanted = all_wanted,
+      .bulk = device->compute_capability >= BULK_COPIES_FROM && suits_bulk(&params, row_bytes)};
+  const kv_cache_update_shape shape = kv_cache_update_tune(device->multiprocessors, &sizes);
+  params.lanes = (uint32_t)dim[DIM_D] / (2 * KV_CACHE_UPDATE_VECTOR);
+  rg_cuda_launch launch = {.kernel = kernel_of(dtype, shape.how), .threads = shape.threads};
+  if (!count_blocks(&sizes, &shape, &params, &launch.blocks)) return false;
   *status = rg_cuda_launch_kernel(call, &launch, &params);
   return true;
 }

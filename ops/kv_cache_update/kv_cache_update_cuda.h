@@ -18,9 +18,13 @@ typedef struct kv_cache_update_strides {
 } kv_cache_update_strides;
 
 enum {
-  KV_CACHE_UPDATE_VECTOR = 4,      /* columns of a thread, of each half of a row */
-  KV_CACHE_UPDATE_MOST_LANES = 32, /* threads of a row */
-  KV_CACHE_UPDATE_MOST_HEADS = 32  /* so that a fourth of them is added up in float32 */
+  KV_CACHE_UPDATE_VECTOR = 4,        /* columns of a thread, of each half of a row */
+  KV_CACHE_UPDATE_FIXED_DIM = 128,   /* head_dim of the kernels whose sizes are fixed */
+  KV_CACHE_UPDATE_FIXED_HEADS = 8,   /* heads that they take at most */
+  KV_CACHE_UPDATE_MOST_LANES = 32,   /* threads of a row */
+  KV_CACHE_UPDATE_MOST_HEADS = 32,   /* so that a fourth of them is added up in float32 */
+  KV_CACHE_UPDATE_PASS_BYTES = 4096, /* neighbouring rows of one head, which a bulk copy passes through */
+  KV_CACHE_UPDATE_TILE_BYTES = 2048  /* likewise, of new rows that are gathered */
 };
 
 /* Divides what is below 2^32 / divisor by `divisor`, which is not 0: by a multiplication, in a fraction of the time. */
@@ -35,7 +39,7 @@ typedef struct kv_cache_update_dense_params {
   kv_cache_update_strides grad_cache_at, grad_cache_input_at, key_states_at, grad_states_at, table_at, grad_table_at;
   rg_cuda_error_word *error;
   uint32_t batches, heads, new_rows, cache_rows;
-  uint32_t lanes; /* threads of a row: head_dim / 2 / vector */
+  uint32_t lanes; /* threads of a row: head_dim / 2 / KV_CACHE_UPDATE_VECTOR */
   /* Blocks that gather come first: `row_groups` for each `gather_batches` batches. */
   kv_cache_update_divider row_groups;
   uint32_t gather_batches, gather_blocks;

@@ -10,6 +10,7 @@
 #define ROPEGRAD_OPS_KV_CACHE_UPDATE_GENERAL_CUH
 
 #include "ops/kv_cache_update/kv_cache_update_elements.cuh"
+#include "src/cuda/sum.cuh"
 
 namespace kv_cache_update {
 
@@ -92,31 +93,6 @@ static __device__ __forceinline__ void general_gather(const general_params &p) {
 
 /* ---- sum ---- */
 
-/* A sum that is better than its result: in double for what float32 holds, of double itself with the error of each
- * addition kept (Knuth's two-sum). It begins as all zeros. */
-template <typename Real>
-struct total {
-  double sum;
-  __device__ __forceinline__ void add(double x) { sum = __dadd_rn(sum, x); }
-  __device__ __forceinline__ void add(const total &other) { add(other.sum); }
-  __device__ __forceinline__ float value() const { return static_cast<float>(sum); }
-};
-template <>
-struct total<double> {
-  double sum, error;
-  __device__ __forceinline__ void add(double x) {
-    const double next = __dadd_rn(sum, x), added = __dsub_rn(next, sum);
-    error = __dadd_rn(error, __dadd_rn(__dsub_rn(sum, __dsub_rn(next, added)), __dsub_rn(x, added)));
-    sum = next;
-  }
-  __device__ __forceinline__ void add(const total &other) {
-    add(other.sum);
-    error = __dadd_rn(error, other.error);
-  }
-  /* An infinite sum has no error to add: it is infinity less infinity. */
-  __device__ __forceinline__ double value() const { return isfinite(sum) ? __dadd_rn(sum, error) : sum; }
-};
-
 /* Exact for float32 and less, unless `product` says that it is rounded. */
 static __device__ __forceinline__ double key_product(rg_dtype product, float a, float b) {
   switch (product) {
@@ -137,7 +113,7 @@ enum { PAIRS = KV_CACHE_UPDATE_SUM_PAIRS, SLICES = KV_CACHE_UPDATE_SUM_SLICES, S
 /* Of one pair of columns: grad_cos of its two columns, then grad_sin of both. */
 template <typename Real>
 struct pair_totals {
-  total<Real> of[SUMS];
+  rg_sum<Real> of[SUMS];
 };
 
 /* The terms that fall to a slice: heads in order, batch after batch, every SLICES-th. */
@@ -178,7 +154,7 @@ static __device__ __forceinline__ void general_sum(const general_params &p) {
     }
     __syncthreads();
     if (pair < pairs && slice < SUMS) {
-      total<Real> all = share[0][lane].of[slice];
+      rg_sum<Real> all = share[0][lane].of[slice];
       for (int k = 1; k < SLICES; ++k) all.add(share[k][lane].of[slice]);
       const rg_device_tensor &target = slice < 2 ? p.grad_cos : p.grad_sin;
       const int64_t to = rg_offset(target, b, n, slice % 2 == 0 ? at.first : at.second);

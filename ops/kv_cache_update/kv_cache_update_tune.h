@@ -2,72 +2,110 @@
 #ifndef ROPEGRAD_OPS_KV_CACHE_UPDATE_TUNE_H
 #define ROPEGRAD_OPS_KV_CACHE_UPDATE_TUNE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "ops/kv_cache_update/kv_cache_update_cuda.h"
 
-/* Which of a dtype's tuned kernels. All but the last two are for head_dim 128, at most 8 heads, and every output. */
+/* Which of a dtype's tuned kernels. All but the last two are for head_dim 128, at most 8 heads, and every output; the
+ * number is that of the new rows of a block. */
 typedef enum kv_cache_update_how {
-  KV_CACHE_UPDATE_IN_PLACE_FEW, /* blocks of 1 new row */
-  KV_CACHE_UPDATE_IN_PLACE,     /* blocks of 2 */
-  KV_CACHE_UPDATE_OUT_OF_PLACE,
+  KV_CACHE_UPDATE_IN_PLACE_1,
+  KV_CACHE_UPDATE_IN_PLACE_2,
+  KV_CACHE_UPDATE_IN_PLACE_4,
+  KV_CACHE_UPDATE_IN_PLACE_TILES, /* by bulk copies */
+  KV_CACHE_UPDATE_OUT_OF_PLACE_2, /* both copy what passes by bulk copies */
+  KV_CACHE_UPDATE_OUT_OF_PLACE_4,
   KV_CACHE_UPDATE_IN_PLACE_ANY_SIZE,
   KV_CACHE_UPDATE_OUT_OF_PLACE_ANY_SIZE,
-  KV_CACHE_UPDATE_NUM_HOWS,
-  KV_CACHE_UPDATE_IN_PLACE_WIDE = KV_CACHE_UPDATE_NUM_HOWS /* blocks of 4, 16-bit dtypes alone */
+  KV_CACHE_UPDATE_NUM_HOWS
 } kv_cache_update_how;
 
 typedef struct kv_cache_update_shape {
   kv_cache_update_how how;
-  /* How the kernel cuts its blocks up: columns of a thread in each half of a row, new rows, parts of the heads. */
-  uint32_t vector, rows, parts;
-  uint32_t gather_batches; /* batches that a block gathers */
-  uint32_t pass_heads;     /* heads whose rows a block copies */
+  uint32_t threads;        /* of a block */
+  uint32_t rows;           /* new rows of a block that gathers */
+  uint32_t gather_batches; /* batches of it */
+  uint32_t pass_rows;      /* cache rows of a block that copies */
+  uint32_t pass_heads;     /* heads of it */
+  bool owns_rows;          /* blocks that gather answer for as many cache rows: kv_cache_update_fixed.cuh */
 } kv_cache_update_shape;
 
 typedef struct kv_cache_update_sizes {
   int64_t batches, heads, new_rows, cache_rows, head_dim;
-  int element_bytes;
+  int64_t row_bytes;
   bool in_place;
   bool all_wanted; /* every output is */
+  bool bulk;       /* the device has bulk copies and the layout suits them */
 } kv_cache_update_sizes;
 
-/* Ratios are latencies over the floor, from one sweep over the suite on an H200 (132 multiprocessors), bfloat16. It was
- * made before several looks at cache_position were on their way at a time (AHEAD of the kernels, there 1); since then
- * nothing was measured. What counts below a few thousand rows is whether all blocks reside at once: a second wave waits
- * for memory once more. */
-static inline kv_cache_update_shape kv_cache_update_tune(int multiprocessors, const kv_cache_update_sizes *sizes) {
-  if (sizes->head_dim != 128 || sizes->heads > 8 || !sizes->all_wanted) {
-    /* Not measured. */
-    return (kv_cache_update_shape){
-        .how = sizes->in_place ? KV_CACHE_UPDATE_IN_PLACE_ANY_SIZE : KV_CACHE_UPDATE_OUT_OF_PLACE_ANY_SIZE,
-        .vector = 4,
-        .rows = 2,
-        .parts = 4,
-        .gather_batches = 1,
-        .pass_heads = 8};
-  }
-  if (!sizes->in_place) {
-    /* 1.095 over the suite; 1.06 where 70 MB and more are moved, 1.19 at 2 MB. One head a block 1.14 (each block looks
-     * through cache_position), four 1.14 (too few blocks), eight columns a thread 1.10. */
-    return (kv_cache_update_shape){
-        .how = KV_CACHE_UPDATE_OUT_OF_PLACE, .vector = 4, .rows = 2, .parts = 8, .gather_batches = 1, .pass_heads = 2};
-  }
-  const kv_cache_update_shape few = {
-      .how = KV_CACHE_UPDATE_IN_PLACE_FEW, .vector = 4, .rows = 1, .parts = 8, .gather_batches = 1, .pass_heads = 1};
-  const kv_cache_update_shape many = {
-      .how = KV_CACHE_UPDATE_IN_PLACE, .vector = 4, .rows = 2, .parts = 8, .gather_batches = 1, .pass_heads = 1};
-  const kv_cache_update_shape wide = {
-      .how = KV_CACHE_UPDATE_IN_PLACE_WIDE, .vector = 8, .rows = 4, .parts = 8, .gather_batches = 1, .pass_heads = 1};
+/* Any sizes; not measured. Two rows, and four parts of the heads. */
+static inline kv_cache_update_shape kv_cache_update_tune_any_size(const kv_cache_update_sizes *sizes) {
+  const uint32_t threads = (uint32_t)(sizes->head_dim / (2 * KV_CACHE_UPDATE_VECTOR)) * 2 * 4;
+  return (kv_cache_update_shape){
+      .how = sizes->in_place ? KV_CACHE_UPDATE_IN_PLACE_ANY_SIZE : KV_CACHE_UPDATE_OUT_OF_PLACE_ANY_SIZE,
+      .threads = threads,
+      .rows = 2,
+      .gather_batches = 1,
+      .pass_rows = threads * 16 / (uint32_t)sizes->row_bytes,
+      .pass_heads = 8};
+}
+
+static inline kv_cache_update_shape kv_cache_update_tune_fixed(kv_cache_update_how how, uint32_t threads,
+                                                               uint32_t rows) {
+  return (kv_cache_update_shape){
+      .how = how, .threads = threads, .rows = rows, .gather_batches = 1, .pass_rows = 1, .pass_heads = 2};
+}
+
+/* Figures are times over that of the best plain copy of the same bytes; bfloat16, H200 with 132 multiprocessors, cold
+ * caches, all shapes by turns in one run, which leaves their code cold too. In brackets the new rows, B x N. */
+
+static inline kv_cache_update_shape kv_cache_update_tune_in_place(int multiprocessors,
+                                                                  const kv_cache_update_sizes *sizes) {
   const int64_t rows = sizes->batches * sizes->new_rows;
-  /* The more blocks the better: 1.36 to 1.40 at 1 to 32 rows (two rows a block 1.40 to 1.57), 1.20 at 422. */
-  if (rows <= 4 * multiprocessors) return few;
-  /* The rows that reside at once: 8 a multiprocessor (1.24 at 691 rows and 1.15 at 1024), 10 (1.22 at 1082) ... */
-  if (rows <= 8 * multiprocessors) return many;
-  if (rows <= 10 * multiprocessors) return few;
-  /* ... and 16 (1.14 at 2048 rows; with 4 columns a thread 1.28). With a few waves it does not matter: 1.22 to 1.24. */
-  if (rows <= 64 * multiprocessors && sizes->element_bytes == 2) return wide;
-  /* 1.12 to 1.18 from 9,808 rows on; wide 0.01 more. */
-  return many;
+  const uint32_t tile_rows = (uint32_t)(KV_CACHE_UPDATE_TILE_BYTES / sizes->row_bytes);
+  const kv_cache_update_shape one = kv_cache_update_tune_fixed(KV_CACHE_UPDATE_IN_PLACE_1, 128, 1);
+  const kv_cache_update_shape two = kv_cache_update_tune_fixed(KV_CACHE_UPDATE_IN_PLACE_2, 256, 2);
+  const kv_cache_update_shape four = kv_cache_update_tune_fixed(KV_CACHE_UPDATE_IN_PLACE_4, 256, 4);
+  const kv_cache_update_shape tiles =
+      kv_cache_update_tune_fixed(KV_CACHE_UPDATE_IN_PLACE_TILES, 16 * tile_rows, tile_rows);
+  if (sizes->new_rows == 1) return one; /* of a batch */
+  /* The more blocks the better: 1.31 to 1.39 (1 to 32), two rows a block 1.46 to 1.61; 1.27 and 1.32 (422). */
+  if (rows <= 4 * multiprocessors) return one;
+  /* What counts up to here is whether all blocks reside at once: 1.32 and one row a block 1.34 (691). */
+  if (rows <= 6 * multiprocessors) return two;
+  /* 1.16 and two rows a block 1.17 (1024). Eight blocks reside at a time: with a few rows more, 1.49 (1082). */
+  if (rows <= 8 * multiprocessors) return one;
+  /* 1.18, two rows a block 1.27, tiles 1.26 (2048). */
+  if (rows <= 22 * multiprocessors || sizes->new_rows < 4 * tile_rows) return four;
+  if (!sizes->bulk || sizes->new_rows > sizes->cache_rows) return four;
+  /* `bench`, which calls one kernel again and again: 1.15 (3092), 1.13 (3592), 1.19 (4096), 1.16 (9808), 1.12 (14704
+   * and 16384), 1.10 (65536); before there were tiles 1.21, 1.19, 1.22, 1.22, 1.22, 1.16 and 1.24. By turns with others
+   * 1.10 to 1.21; in registers, four rows a block 1.16 to 1.24 at best, two rows 1.18 to 1.32. Tiles of 4 KiB are as
+   * good from 9808 rows on, those of 1 KiB worse by 0.02; three stages instead of six 0.01 to 0.1 worse, eight up to
+   * 0.12. */
+  return tiles;
+}
+
+static inline kv_cache_update_shape kv_cache_update_tune_out_of_place(int multiprocessors,
+                                                                      const kv_cache_update_sizes *sizes) {
+  /* 1.10 (293 and 691), 1.17, 1.11 and 1.01 (1, 4 and 32: what passes is nearly all); two rows a block 1.13 and 1.18,
+   * and 1.16, 1.10 and 1.01. Without bulk copies 1.13 to 1.16 (293 to 691). From 1024 rows on two rows a block are
+   * better by up to 0.01: 1.02 to 1.06 where 70 MB and more are moved, 1.13 (4096), 1.16 (1082). Heads a block that
+   * copies: one 0.03 worse, four 0.07. */
+  const bool few = sizes->batches * sizes->new_rows <= 6 * multiprocessors;
+  kv_cache_update_shape shape = few ? kv_cache_update_tune_fixed(KV_CACHE_UPDATE_OUT_OF_PLACE_4, 256, 4)
+                                    : kv_cache_update_tune_fixed(KV_CACHE_UPDATE_OUT_OF_PLACE_2, 256, 2);
+  shape.pass_rows = (uint32_t)(KV_CACHE_UPDATE_PASS_BYTES / sizes->row_bytes);
+  shape.owns_rows = true;
+  return shape;
+}
+
+static inline kv_cache_update_shape kv_cache_update_tune(int multiprocessors, const kv_cache_update_sizes *sizes) {
+  if (sizes->head_dim != KV_CACHE_UPDATE_FIXED_DIM || sizes->heads > KV_CACHE_UPDATE_FIXED_HEADS ||
+      !sizes->all_wanted) {
+    return kv_cache_update_tune_any_size(sizes);
+  }
+  if (sizes->in_place) return kv_cache_update_tune_in_place(multiprocessors, sizes);
+  if (!sizes->bulk || sizes->new_rows > sizes->cache_rows) return kv_cache_update_tune_any_size(sizes);
+  return kv_cache_update_tune_out_of_place(multiprocessors, sizes);
 }
 
 #endif

@@ -159,11 +159,9 @@ static bool has_vectors(const rg_tensor *tensor) {
   return true;
 }
 
-static rope_apply_tiles tiles_of(int64_t batches, int64_t seq_len, int64_t count) {
-  return (rope_apply_tiles){.inverse = batches > 1 && count > 1 ? UINT64_MAX / (uint64_t)count + 1 : 0,
-                            .count = (uint32_t)count,
-                            .rows = (uint32_t)(seq_len / count),
-                            .longer = (uint32_t)(seq_len % count)};
+static rope_apply_tiles tiles_of(int64_t seq_len, int64_t count) {
+  return (rope_apply_tiles){
+      .count = rg_divider_of(count), .rows = (uint32_t)(seq_len / count), .longer = (uint32_t)(seq_len % count)};
 }
 
 /* ---- everything fixed ---- */
@@ -258,7 +256,7 @@ static bool run_fixed(const work *w, const rg_cuda_call *call, rg_status *status
   const int kernel = find_fixed(w->payload, w->tables, w->plain, shape);
   if (kernel < 0) return false;
   if (!w->plain && w->heads > (int64_t)ROPE_APPLY_HEADS_PER_SUM * shape.groups) return false;
-  params.tiles = tiles_of(w->batches, w->seq_len, shape.tiles);
+  params.tiles = tiles_of(w->seq_len, shape.tiles);
   if (w->table[0] != NULL) {
     params.cosine = w->table[0]->data;
     params.sine = w->table[1]->data;
@@ -273,7 +271,7 @@ static bool run_fixed(const work *w, const rg_cuda_call *call, rg_status *status
   const uint32_t head_bytes = (uint32_t)(shape.rows * row_bytes * (w->plain ? 1 : 2));
   const uint32_t for_copies = shape.pipeline ? head_bytes * (uint32_t)(shape.groups * shape.depth) : 0;
   const rg_cuda_launch launch = {.kernel = kernel,
-                                 .blocks = w->batches * params.tiles.count,
+                                 .blocks = w->batches * params.tiles.count.divisor,
                                  .threads = threads,
                                  .shared_bytes = for_sums > for_copies ? for_sums : for_copies};
   *status = rg_cuda_launch_kernel(call, &launch, &params);
@@ -320,21 +318,20 @@ static bool run_vectors(const work *w, const rg_cuda_call *call, rg_status *stat
   const rope_apply_vectors_shape shape =
       rope_apply_tune_vectors(tiled_batches * w->seq_len, w->seq_len, w->heads, lanes);
   const bool is_long = !w->plain && (sums_batch || w->heads > (int64_t)ROPE_APPLY_HEADS_PER_SUM * shape.groups);
-  rope_apply_vectors_params params = {
-      .cosine = table_of(w->table[0]),
-      .sine = table_of(w->table[1]),
-      .grad_cos = table_of(w->grad_table[0]),
-      .grad_sin = table_of(w->grad_table[1]),
-      .tiles = tiles_of(tiled_batches, w->seq_len, rg_divide_up(w->seq_len, shape.rows)),
-      .rows = (uint32_t)shape.rows,
-      .lanes = (uint32_t)lanes,
-      .pair_lanes = (uint32_t)(w->rotary_dim / ROPE_APPLY_LANE),
-      .groups = (uint32_t)shape.groups,
-      .heads_of_q = (uint32_t)w->side[0].heads,
-      .heads = (uint32_t)w->heads,
-      .batches = (uint32_t)(sums_batch ? w->batches : 1),
-      .interleaved = w->interleaved,
-      .same_half = w->same_half};
+  rope_apply_vectors_params params = {.cosine = table_of(w->table[0]),
+                                      .sine = table_of(w->table[1]),
+                                      .grad_cos = table_of(w->grad_table[0]),
+                                      .grad_sin = table_of(w->grad_table[1]),
+                                      .tiles = tiles_of(w->seq_len, rg_divide_up(w->seq_len, shape.rows)),
+                                      .rows = (uint32_t)shape.rows,
+                                      .lanes = (uint32_t)lanes,
+                                      .pair_lanes = (uint32_t)(w->rotary_dim / ROPE_APPLY_LANE),
+                                      .groups = (uint32_t)shape.groups,
+                                      .heads_of_q = (uint32_t)w->side[0].heads,
+                                      .heads = (uint32_t)w->heads,
+                                      .batches = (uint32_t)(sums_batch ? w->batches : 1),
+                                      .interleaved = w->interleaved,
+                                      .same_half = w->same_half};
   for (int i = 0; i < 2; ++i) {
     params.side[i] = (rope_apply_side){
         .grad_y = rows_of(w->side[i].grad_y), .x = rows_of(w->side[i].x), .grad_x = rows_of(w->side[i].grad_x)};
@@ -344,7 +341,7 @@ static bool run_vectors(const work *w, const rg_cuda_call *call, rg_status *stat
   const uint32_t threads = (uint32_t)(shape.rows * shape.groups * lanes);
   const size_t sum_bytes = is_long ? sizeof(double) : sizeof(float);
   const rg_cuda_launch launch = {.kernel = kernel,
-                                 .blocks = tiled_batches * params.tiles.count,
+                                 .blocks = tiled_batches * params.tiles.count.divisor,
                                  .threads = threads,
                                  .shared_bytes = w->plain ? 0 : threads * 2 * ROPE_APPLY_LANE * (uint32_t)sum_bytes};
   *status = rg_cuda_launch_kernel(call, &launch, &params);

@@ -3,6 +3,7 @@
 #define ROPEGRAD_OPS_ROPE_APPLY_CUDA_H
 
 #include "src/cuda/device_tensor.h"
+#include "src/cuda/divide.h"
 
 /* ---- the tuned kernels ---- */
 
@@ -41,8 +42,7 @@ typedef struct rope_apply_table {
 /* A block's tile is a few positions of one batch: the tiles of a batch have `rows` positions, the first `longer` of
  * them one more. */
 typedef struct rope_apply_tiles {
-  uint64_t inverse; /* 2^64 / count rounded up, by which a block's number is divided; 0 for one batch */
-  uint32_t count;   /* of a batch */
+  rg_divider count; /* of a batch */
   uint32_t rows, longer;
 } rope_apply_tiles;
 

@@ -6,43 +6,21 @@
 #include "ops/rope_apply/rope_apply_cuda.h"
 #include "src/cuda/element.cuh"
 #include "src/cuda/rotate.cuh"
+#include "src/cuda/sum.cuh"
 
-/* A sum of products that stays better than what it is compared with, however many there are: of float products in
- * double, of double products with what each step rounded away kept beside. */
-template <typename Real>
-struct product_sum;
-
-template <>
-struct product_sum<float> {
-  double total;
-  __device__ __forceinline__ void add(float a, float b) {
-    total = __fma_rn(static_cast<double>(a), static_cast<double>(b), total);
-  }
-  __device__ __forceinline__ void merge(product_sum other) { total += other.total; }
-  __device__ __forceinline__ float value() const { return static_cast<float>(total); }
-};
-
-template <>
-struct product_sum<double> {
-  double total, rest;
-  __device__ __forceinline__ void add(double a, double b) {
-    const double product = __dmul_rn(a, b);
-    merge({product, __fma_rn(a, b, -product)});
-  }
-  __device__ __forceinline__ void merge(product_sum other) {
-    const double sum = __dadd_rn(total, other.total), of_other = __dsub_rn(sum, total);
-    const double lost = __dadd_rn(__dsub_rn(total, __dsub_rn(sum, of_other)), __dsub_rn(other.total, of_other));
-    total = sum;
-    rest += other.rest + lost;
-  }
-  /* What infinities leave of `rest` is NaN. */
-  __device__ __forceinline__ double value() const { return isfinite(total) ? total + rest : total; }
-};
+/* Adds a product, exactly but for the sum's own rounding. */
+static __device__ __forceinline__ void add_product(rg_sum<float> &sum, float a, float b) {
+  sum.add(__dmul_rn(static_cast<double>(a), static_cast<double>(b)));
+}
+static __device__ __forceinline__ void add_product(rg_sum<double> &sum, double a, double b) {
+  const double product = __dmul_rn(a, b);
+  sum.add(rg_exact_sum{product, __fma_rn(a, b, -product)});
+}
 
 /* The sums of one pair of columns for one table. */
 template <typename Real>
 struct pair_sum {
-  product_sum<Real> first, second;
+  rg_sum<Real> first, second;
 };
 
 template <typename Real>
@@ -81,12 +59,12 @@ static __device__ __forceinline__ void do_side(const rope_apply_general_side &si
     if (!wants_cos && !wants_sin) continue;
     const rg_pair<Real> x = load_pair<Real>(side.x, rg_offset(side.x, b, h, at.s), at.first, at.second);
     if (wants_cos) {
-      sums[0].first.add(g.first, x.first);
-      sums[0].second.add(g.second, x.second);
+      add_product(sums[0].first, g.first, x.first);
+      add_product(sums[0].second, g.second, x.second);
     }
     if (wants_sin) {
-      sums[1].first.add(-g.first, x.second);
-      sums[1].second.add(g.second, x.first);
+      add_product(sums[1].first, -g.first, x.second);
+      add_product(sums[1].second, g.second, x.first);
     }
   }
 }
@@ -103,8 +81,8 @@ static __device__ __forceinline__ void store_sum(const rg_device_tensor &grad_ta
     pair_sum<Real> total = shared[at.lane];
     const uint32_t lanes = ROPE_APPLY_GENERAL_THREADS / at.groups;
     for (uint32_t g = 1; g < at.groups; ++g) {
-      total.first.merge(shared[g * lanes + at.lane].first);
-      total.second.merge(shared[g * lanes + at.lane].second);
+      total.first.add(shared[g * lanes + at.lane].first);
+      total.second.add(shared[g * lanes + at.lane].second);
     }
     rg_store(grad_table, rg_offset(grad_table, b, at.s, at.first), total.first.value());
     rg_store(grad_table, rg_offset(grad_table, b, at.s, at.second), total.second.value());

@@ -134,10 +134,8 @@ struct tile_place {
 };
 
 static __device__ __forceinline__ tile_place tile_of_block(const rope_apply_tiles &tiles) {
-  const uint32_t low = static_cast<uint32_t>(tiles.inverse), high = static_cast<uint32_t>(tiles.inverse >> 32);
-  const uint64_t product = __umulhi(blockIdx.x, low) + static_cast<uint64_t>(blockIdx.x) * high;
-  const uint32_t b = tiles.count == 1 ? blockIdx.x : static_cast<uint32_t>(product >> 32);
-  const uint32_t tile = blockIdx.x - b * tiles.count;
+  const uint32_t b = rg_divide(blockIdx.x, tiles.count);
+  const uint32_t tile = blockIdx.x - b * tiles.count.divisor;
   return {b, tile * tiles.rows + min(tile, tiles.longer), tiles.rows + (tile < tiles.longer)};
 }
 

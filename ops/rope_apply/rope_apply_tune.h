@@ -66,10 +66,11 @@ static inline rope_apply_shape rope_apply_tune_f32(const rope_apply_sizes *n) {
   if (positions <= (int64_t)2 * 4 * n->multiprocessors) {
     return rope_apply_pipeline(n, 2, 4, 6, positions * n->heads <= 50000);
   }
-  /* One stage less makes room for a fifth block: 1.04 (2 x 541, 40); with six stages 1.10. */
-  if (positions <= (int64_t)2 * 5 * n->multiprocessors) return rope_apply_pipeline(n, 2, 4, 5, true);
-  /* In two groups a sum would have more heads than float32 is trusted with: 1.04 (2048, 72), uncut 1.05. */
-  if (n->heads > 48) return rope_apply_cut(n, rope_apply_pipeline(n, 4, 4, 3, false), 4);
+  /* Two stages less make room for more blocks: in one run 1.06 (2 x 541, 40), one stage less 1.08. */
+  if (positions <= (int64_t)2 * 5 * n->multiprocessors) return rope_apply_pipeline(n, 2, 4, 4, true);
+  /* In two groups a sum would have more heads than float32 is trusted with: 1.03 (2048, 72), as pipelines of two rows
+   * the same, of four 1.04. */
+  if (n->heads > 48) return rope_apply_direct(n, 1, 20, 2, false);
   /* 1.03 (2053 and 2 x 1024, 40), uncut 1.03 to 1.04. */
   if (positions <= (int64_t)4 * 4 * n->multiprocessors) {
     return rope_apply_cut(n, rope_apply_pipeline(n, 4, 2, 6, false), 4);

@@ -4,19 +4,7 @@
 #define ROPEGRAD_OPS_ROTARY_EMBEDDING_GENERAL_CUH
 
 #include "ops/rotary_embedding/rotary_embedding_rows.cuh"
-
-/* A sum of doubles and what its rounding has lost so far. */
-struct careful_sum {
-  double value, lost;
-
-  __device__ __forceinline__ void add(double term) {
-    const double sum = value + term, of_term = sum - value;
-    lost += (value - (sum - of_term)) + (term - of_term);
-    value = sum;
-  }
-  /* An infinite sum has no meaningful rest. */
-  __device__ __forceinline__ double total() const { return isfinite(value) ? value + lost : value; }
-};
+#include "src/cuda/sum.cuh"
 
 /* Terms of float32 tensors are put together in double all the same: no sum overflows before it is scaled. */
 template <typename Real>
@@ -41,15 +29,13 @@ __device__ __forceinline__ void general(const rotary_embedding_general_params &p
     const int64_t row = first + step;
     const bool exists = row < p.rows;
     const int64_t b = row / p.seq_len, s = row - b * p.seq_len;
-    careful_sum sum = {0.0, 0.0};
+    rg_exact_sum sum = {};
     for (int64_t j = lane; exists && j < p.half; j += p.lanes) sum.add(general_term<Real>(p, b, s, j));
     for (int apart = p.lanes / 2; apart > 0; apart /= 2) {
-      const double other = __shfl_xor_sync(ALL_LANES, sum.value, apart);
-      sum.lost += __shfl_xor_sync(ALL_LANES, sum.lost, apart);
-      sum.add(other);
+      sum.add(rg_exact_sum{__shfl_xor_sync(ALL_LANES, sum.sum, apart), __shfl_xor_sync(ALL_LANES, sum.lost, apart)});
     }
     if (exists && lane == 0) {
-      rg_store(p.grad_position_ids, rg_offset(p.grad_position_ids, b, s), static_cast<Real>(p.scaling * sum.total()));
+      rg_store(p.grad_position_ids, rg_offset(p.grad_position_ids, b, s), static_cast<Real>(p.scaling * sum.value()));
     }
   }
 }

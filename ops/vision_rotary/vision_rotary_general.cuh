@@ -9,34 +9,12 @@
 #include "ops/vision_rotary/vision_rotary_cuda.h"
 #include "ops/vision_rotary/vision_rotary_partials.cuh"
 #include "src/cuda/sincos.cuh"
-
-/* A sum in two doubles, so that for float64 tensors too the error does not grow with the number of terms. */
-struct wide_sum {
-  double high, low; /* low: what high has lost to rounding */
-};
-
-/* The sum and its rounding error, exactly (Knuth). */
-static __device__ __forceinline__ void add(wide_sum &sum, double x) {
-  const double high = __dadd_rn(sum.high, x);
-  const double virtual_x = __dsub_rn(high, sum.high);
-  sum.low += __dadd_rn(__dsub_rn(sum.high, __dsub_rn(high, virtual_x)), __dsub_rn(x, virtual_x));
-  sum.high = high;
-}
-
-static __device__ __forceinline__ void add(wide_sum &sum, const wide_sum &other) {
-  add(sum, other.high);
-  sum.low += other.low;
-}
-
-/* An infinite sum has a meaningless rounding error. */
-static __device__ __forceinline__ double value_of(const wide_sum &sum) {
-  return isfinite(sum.high) ? sum.high + sum.low : sum.high;
-}
+#include "src/cuda/sum.cuh"
 
 template <typename Real>
 static __device__ __forceinline__ void store_result(const vision_rotary_general_params &p, int64_t column,
-                                                    const wide_sum &sum) {
-  rg_store(p.grad_inv_freq, column * p.grad_inv_freq.stride[0], static_cast<Real>(value_of(sum)));
+                                                    const rg_exact_sum &sum) {
+  rg_store(p.grad_inv_freq, column * p.grad_inv_freq.stride[0], static_cast<Real>(sum.value()));
 }
 
 /* One term of the sum. Never inlined: what the caller holds would leave the sine's slow path too few registers. */
@@ -51,23 +29,23 @@ static __device__ __noinline__ double term(const vision_rotary_general_params &p
 
 /* Every thread of the block comes here; `row` and `column` say where it stands in the tile. */
 template <typename Real>
-static __device__ __forceinline__ wide_sum chunk_sum(const vision_rotary_general_params &p, int64_t chunk,
+static __device__ __forceinline__ rg_exact_sum chunk_sum(const vision_rotary_general_params &p, int64_t chunk,
                                                      int64_t column, int row, int rows) {
-  __shared__ wide_sum sums[VISION_ROTARY_GENERAL_THREADS];
+  __shared__ rg_exact_sum sums[VISION_ROTARY_GENERAL_THREADS];
   const int64_t first = chunk * p.chunk_rows;
   const int64_t end = first + p.chunk_rows < p.patches ? first + p.chunk_rows : p.patches;
-  wide_sum sum = {0.0, 0.0};
+  rg_exact_sum sum = {};
   if (column < p.quarter) {
     for (int64_t at = first + row; at < end; at += rows) {
 #pragma unroll 1
-      for (int piece = 0; piece < 4; ++piece) add(sum, term<Real>(p, at, piece * p.quarter + column, piece % 2));
+      for (int piece = 0; piece < 4; ++piece) sum.add(term<Real>(p, at, piece * p.quarter + column, piece % 2));
     }
   }
   sums[threadIdx.x] = sum;
   for (int step = rows / 2; step > 0; step /= 2) {
     __syncthreads();
     if (row < step) {
-      add(sum, sums[threadIdx.x + step * p.tile_columns]);
+      sum.add(sums[threadIdx.x + step * p.tile_columns]);
       sums[threadIdx.x] = sum;
     }
   }
@@ -79,18 +57,18 @@ template <typename Real>
 static __device__ __forceinline__ void collect_column(const vision_rotary_general_params &p, int64_t column) {
   const int lane = threadIdx.x % WARP;
   uint4 *cells = static_cast<uint4 *>(p.cells) + column * p.chunks;
-  wide_sum sum = {0.0, 0.0};
+  rg_exact_sum sum = {};
   for (int64_t chunk = lane; chunk < p.chunks; chunk += WARP) {
     longlong2 bits;
     do {
       bits = peek_doubles(cells + chunk);
     } while (bits.x == 0 || bits.y == 0);
     clear(cells + chunk);
-    add(sum, wide_sum{__longlong_as_double(bits.x), __longlong_as_double(bits.y)});
+    sum.add(rg_exact_sum{__longlong_as_double(bits.x), __longlong_as_double(bits.y)});
   }
   __syncwarp();
   for (int step = WARP / 2; step > 0; step /= 2) {
-    add(sum, wide_sum{__shfl_down_sync(~0u, sum.high, step), __shfl_down_sync(~0u, sum.low, step)});
+    sum.add(rg_exact_sum{__shfl_down_sync(~0u, sum.sum, step), __shfl_down_sync(~0u, sum.lost, step)});
   }
   if (lane == 0) store_result<Real>(p, column, sum);
 }
@@ -106,14 +84,14 @@ static __device__ __forceinline__ void general(const vision_rotary_general_param
   const int64_t chunk = blockIdx.x / p.tiles, tile = blockIdx.x - chunk * p.tiles;
   const int row = threadIdx.x / p.tile_columns, rows = blockDim.x / p.tile_columns;
   const int64_t column = tile * p.tile_columns + (threadIdx.x - row * p.tile_columns);
-  const wide_sum sum = chunk_sum<Real>(p, chunk, column, row, rows);
+  const rg_exact_sum sum = chunk_sum<Real>(p, chunk, column, row, rows);
   if (row != 0 || column >= p.quarter) return;
   if (p.chunks == 1) {
     store_result<Real>(p, column, sum);
   } else {
     double *cell = static_cast<double *>(p.cells) + 2 * (column * p.chunks + chunk);
-    pass(cell, sum.high);
-    pass(cell + 1, sum.low);
+    pass(cell, sum.sum);
+    pass(cell + 1, sum.lost);
   }
 }
 
