@@ -14,8 +14,16 @@ typedef __half f16;
 
 /* ---- everything fixed: head_dim 128, all of it rotated, rotate_half ---- */
 
+/* For compute capability 8.0 the compiler would rather spill than keep fewer blocks resident, unless it is told that one
+ * will do. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 800
+#define FIXED_BOUNDS(threads) __launch_bounds__(threads, 1)
+#else
+#define FIXED_BOUNDS(threads) __launch_bounds__(threads)
+#endif
+
 #define FIXED(payload, table, rows, groups, unroll, once)                                                            \
-  extern "C" __global__ void __launch_bounds__((rows) * (groups)*FIXED_LANES(payload))                               \
+  extern "C" __global__ void FIXED_BOUNDS((rows) * (groups)*FIXED_LANES(payload))                                    \
       rope_apply_forward_##payload##_##table##__fixed_##rows##x##groups##x##unroll##x##once(                         \
           const __grid_constant__ rope_apply_forward_params p) {                                                     \
     constexpr rg_cache_hint HINT = (once) ? RG_CACHE_STREAM : RG_CACHE_DEFAULT;                                      \
