@@ -39,6 +39,8 @@ from peers.timing import CpuTimer, CudaTimer, Protocol, Series  # noqa: E402
 INPUTS = ("q", "k", "cos", "sin")
 Rotate = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 COMPILED = {"torch.compile": False, "torch.compile dynamic": True}
+FORMS = {"static": "torch.compile", "dynamic": "torch.compile dynamic"}
+GRADIENTS = {"all": ("q", "k", "cos", "sin"), "qk": ("q", "k")}
 BAR = 2.0  # on an H200, geometric mean over the suite, all gradients
 
 
@@ -63,12 +65,12 @@ def contender(name: str, function: Rotate, needed: tuple[str, ...], column: str)
     return Contender(name, names, prepare, lambda result, _: dict(zip(names, result, strict=True)), column)
 
 
-def contenders(needed: tuple[str, ...], kept: dict[str, Rotate]) -> list[Contender]:
-    """`kept`: the compiled functions, of which one object serves every case."""
+def contenders(needed: tuple[str, ...], kept: dict[str, Rotate], forms: list[str]) -> list[Contender]:
+    """`kept`: the compiled functions, of which one object serves every case. forms: names of COMPILED."""
     made = [contender("ropegrad", apply_rotary_pos_emb, needed, "ropegrad")]
-    for name, dynamic in COMPILED.items():
+    for name in forms:
         if name not in kept:
-            kept[name] = torch.compile(host_cost.plain, fullgraph=True, dynamic=dynamic)
+            kept[name] = torch.compile(host_cost.plain, fullgraph=True, dynamic=COMPILED[name])
         made.append(contender(name, kept[name], needed, "torch.compile"))
     return [*made, contender("eager", host_cost.plain, needed, "eager")]
 
@@ -87,10 +89,10 @@ def check(case: Case, tensors: dict[str, Tensor], step: Contender, needed: tuple
 
 def run_case(
     case: Case, needed: tuple[str, ...], device: torch.device, timer: CpuTimer | CudaTimer, seed: int,
-    kept: dict[str, Rotate],
+    kept: dict[str, Rotate], forms: list[str],
 ) -> dict[str, Any]:  # fmt: skip
     arguments = Arguments(case, device, seed)
-    made = contenders(needed, kept)
+    made = contenders(needed, kept, forms)
     tensors = arguments.move()
     verdicts = {c.name: check(case, tensors, c, needed) for c in made}
     able = [c for c in made if verdicts[c.name].status == "pass"]
@@ -138,6 +140,10 @@ def main() -> int:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--suite", default="sol-execbench-rope")
     parser.add_argument("--case", action="append", help="only this one (repeatable)")
+    parser.add_argument(
+        "--form", action="append", choices=FORMS, help="of torch.compile, whose compiling takes most time"
+    )
+    parser.add_argument("--gradients", action="append", choices=GRADIENTS, help="of these; default: both sets")
     parser.add_argument("--max-bytes", type=int, help="leave out cases whose tensors take more")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--warmups", type=int, default=10)
@@ -163,14 +169,15 @@ def main() -> int:
     environment["gpu"] = torch.cuda.get_device_name(device) if on_cuda else None
 
     found: list[dict[str, Any]] = []
-    groups = (("q", "k", "cos", "sin"), ("q", "k"))
+    groups = [GRADIENTS[g] for g in options.gradients or GRADIENTS]
+    forms = [FORMS[f] for f in options.form or FORMS]
     configure(len(cpus))
     with private_cache():
         timer = CudaTimer(protocol, device) if on_cuda else CpuTimer(protocol, cpus, cpus)
         for needed in groups:
             kept: dict[str, Rotate] = {}
             for case in cases:
-                found.append(run_case(case, needed, device, timer, options.seed, kept))
+                found.append(run_case(case, needed, device, timer, options.seed, kept, forms))
                 print(f"{case.name}: {found[-1]['us']}", file=sys.stderr, flush=True)
     host_rows = host_cost.measure(device)
 
@@ -188,9 +195,10 @@ def main() -> int:
         }  # fmt: skip
         options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     wrong = [c["name"] for c in found if "ropegrad" not in c["us"]]
-    mean = means[groups[0]]
-    print(f"\ntorch.compile takes {mean:.2f} times as long as ropegrad (all gradients, geometric mean; "
-          f"the bar on an H200 is {BAR:g})" if mean else "\nnothing was compared")  # fmt: skip
+    for needed, mean in means.items():
+        if mean:
+            print(f"torch.compile takes {mean:.2f} times as long as ropegrad: gradients of {', '.join(needed)}, "
+                  f"geometric mean (bar on an H200: {BAR:g})")  # fmt: skip
     return 1 if wrong else 0
 
 
