@@ -26,7 +26,7 @@ struct block_shape {
     PARTS = PARTS_, /* parts that the heads are dealt out to: part k has heads k, k + PARTS, ... */
     HEADS = HEADS_, /* of a part, all on their way at once; 0: any number, and any outputs that are wanted */
     MOST_LANES = LANES_ > 0 ? LANES_ : KV_CACHE_UPDATE_MOST_LANES,
-    THREADS = MOST_LANES * ROWS * PARTS, /* at most */
+    THREADS = MOST_LANES * ROWS * PARTS,         /* at most */
     WORDS = 2 * VECTOR * sizeof(T) / WORD_BYTES, /* of a thread's share of a row */
     IN_PLACE = IN_PLACE_,
     ANY_SIZE = HEADS == 0,

@@ -99,7 +99,7 @@ static __device__ __forceinline__ void pipeline(const rope_apply_fixed_params &p
         rg_copy_bulk<Kind::LOADS>(to, source.side->grad_y + source.offset, bytes, barrier + stage * BARRIER_BYTES);
         if (Kind::TABLES) {
           rg_copy_bulk<Kind::LOADS>(to + TENSOR_BYTES, source.side->x + source.offset, bytes,
-                                 barrier + stage * BARRIER_BYTES);
+                                    barrier + stage * BARRIER_BYTES);
         }
       }
     }

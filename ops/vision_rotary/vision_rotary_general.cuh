@@ -30,7 +30,7 @@ static __device__ __noinline__ double term(const vision_rotary_general_params &p
 /* Every thread of the block comes here; `row` and `column` say where it stands in the tile. */
 template <typename Real>
 static __device__ __forceinline__ rg_exact_sum chunk_sum(const vision_rotary_general_params &p, int64_t chunk,
-                                                     int64_t column, int row, int rows) {
+                                                         int64_t column, int row, int rows) {
   __shared__ rg_exact_sum sums[VISION_ROTARY_GENERAL_THREADS];
   const int64_t first = chunk * p.chunk_rows;
   const int64_t end = first + p.chunk_rows < p.patches ? first + p.chunk_rows : p.patches;

@@ -66,9 +66,7 @@ static __device__ __forceinline__ void rg_store_bulk(char *to, uint32_t from, ui
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes)
                : "memory");
 }
-static __device__ __forceinline__ void rg_commit_stores() {
-  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-}
+static __device__ __forceinline__ void rg_commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
 /* Waits until the shared memory of all groups of this thread but the last PENDING has been read. */
 template <int PENDING>
