@@ -126,7 +126,12 @@ def make_site(tool: str, folder: pathlib.Path) -> pathlib.Path:
     synthetic.save(records / "dirty.json", dirty)
     for number, gpu in enumerate((None, "NVIDIA H200", "NVIDIA H100")):
         synthetic.save(records / f"models-{number}.json",
-                       synthetic.record(25 + number, gpu=gpu, calls=6, suite_file=ROOT / "suites/models.json"))  # fmt: skip
+                       synthetic.record(25 + number, gpu=gpu, calls=6, suite_file=ROOT / "suites/models.json",
+                                        ops=synthetic.operators() - {"rope_2d_forward"}))  # fmt: skip
+    # Two forward passes have a record of the main suite, and rope_2d's has none at all.
+    synthetic.save(records / "forward.json",
+                   synthetic.record(31, gpu="NVIDIA H200", calls=6, suite_file=synthetic.FORWARD_SUITE_FILE,
+                                    ops={"rope_apply_forward", "kv_cache_update_forward"}))  # fmt: skip
     own = folder / "own.json"
     own.write_text(json.dumps({"suite": "own", "cases": [{"op": "rope_apply", "name": "mine", "dims": {
         "batch_size": 1, "num_heads": 40, "num_kv_heads": 10, "seq_len": 1536, "head_dim": 128}}]}))  # fmt: skip
@@ -237,13 +242,15 @@ def check_questions(check: Check) -> None:
 
 
 def check_narrow(check: Check) -> None:
-    """A telephone shows each operator's ratio and hardware, and each case's sizes and ratio, without being moved."""
+    """A telephone shows each operator's ratio and hardware, or that it has no record, and each case's sizes and ratio,
+    without being moved."""
     check.browser.shape(390, 844)
     visible = """
         return [...document.querySelectorAll(arguments[0])].map((row) => {
-          const ratio = row.querySelector('.strong').getBoundingClientRect();
-          return [ratio.width > 0 && ratio.left >= 0 && ratio.right <= innerWidth,
-                  row.innerText.includes(row.dataset.hardware?.slice(0, 11) ?? 'S=')];
+          const told = row.querySelector(row.dataset.hardware === '' ? '.open' : '.strong').getBoundingClientRect();
+          return [told.width > 0 && told.left >= 0 && told.right <= innerWidth,
+                  row.innerText.includes(row.dataset.hardware === '' ? 'no record yet'
+                                         : row.dataset.hardware?.slice(0, 11) ?? 'S=')];
         })"""
     for page, rows in (("index.html", "table.best tbody tr"), ("operators/rope_apply.html", "table.cases tbody tr")):
         check.open(page)
@@ -259,16 +266,53 @@ def check_filter(check: Check) -> None:
                 s.dispatchEvent(new Event('change', {bubbles: true}))"""
     check.open("index.html")
     everything = len(check.browser.run(rows))
-    check.browser.run(choose, "filter-op", "rope_apply")
+    check.browser.run(choose, "filter-row", "rope_apply")
     shown = check.browser.run(rows)
     check.that(0 < len(shown) < everything and all("rope_apply" in r for r in shown), f"filter by operator: {shown}")
+    check.that(any("rope_apply_forward" in r for r in shown), f"the filter keeps both passes: {shown}")
     check.browser.run(choose, "filter-hardware", "NVIDIA H200")
     shown = check.browser.run(rows)
-    check.that(len(shown) == 1 and "H200" in shown[0], f"filter by hardware: {shown}")
-    check.browser.run(choose, "filter-op", "")
+    check.that(len(shown) == 2 and all("H200" in r for r in shown), f"filter by hardware: {shown}")
+    check.browser.run(choose, "filter-pass", "forward")
+    shown = check.browser.run(rows)
+    check.that(len(shown) == 1 and "rope_apply_forward" in shown[0], f"filter by pass: {shown}")
+    check.browser.run(choose, "filter-row", "")
+    check.browser.run(choose, "filter-pass", "")
     check.browser.run(choose, "filter-hardware", "")
     check.equal(len(check.browser.run(rows)), everything, "all rows again")
     check.quiet("filter")
+
+
+def check_passes(check: Check) -> None:
+    """Both passes of an operator: side by side wherever operators are listed, each named on the other's page, and a page
+    that reads well whether or not there is a record."""
+    check.browser.shape(1280, 900)
+    check.open("index.html")
+    for cells in ("table.best tbody tr", "ul.passes li"):
+        order = check.browser.run(f"return [...document.querySelectorAll('{cells}')].map((e) => [e.dataset.row, e.dataset.pass])")
+        places = {row: [pair[1] for pair in order if pair[0] == row] for row, _ in order}
+        check.equal(order, [[row, one] for row, passes in places.items() for one in sorted(passes)], f"order of {cells}")
+        check.that(len(places) == 5 and all(set(p) == {"backward", "forward"} for p in places.values()), f"{cells}: {places}")
+    tops = check.browser.run("return [...document.querySelectorAll('ul.passes li')].map((e) => e.getBoundingClientRect().top)")
+    check.equal(tops[0::2], tops[1::2], "a backward pass and its forward pass share a line")
+    for page, direction, other in (("rope_2d", "backward", "rope_2d_forward"), ("rope_2d_forward", "forward", "rope_2d"),
+                                   ("rope_apply_forward", "forward", "rope_apply")):  # fmt: skip
+        check.open(f"operators/{page}.html")
+        check.equal(check.browser.run("return document.querySelector('h1').innerText"), f"{page} {direction} pass", "heading")
+        check.that(f"{page}, {direction} pass" in check.browser.run("return document.title"), f"title of {page}")
+        check.that(check.browser.run(f"return document.querySelector('main a[href=\"{other}.html\"]') !== null"),
+                   f"{page} leads to {other}")  # fmt: skip
+        empty = page == "rope_2d_forward"
+        says = check.browser.run("return document.querySelector('main').innerText")
+        check.equal("No complete record yet" in says, empty, f"{page} says that it has no record")
+        check.equal(check.browser.run("return document.querySelector('#cases') === null"), empty, f"{page} without cases")
+        suite = "sol-execbench-rope" + ("-forward" if direction == "forward" else "")
+        check.that(f"bench --suite {suite} --op {page} " in says, f"{page}: the command that times it")
+    check.open("challenges.html")
+    heads = check.browser.run("return [...document.querySelectorAll('thead tr:last-child th')].map((e) => e.innerText)")
+    check.equal(heads[:4] + heads[-4:], ["backward", "forward"] * 2 + ["backward", "backward\nin place", "forward",
+                                                                      "forward\nin place"], "challenges")  # fmt: skip
+    check.quiet("passes")
 
 
 def check_sort(check: Check) -> None:
@@ -354,7 +398,7 @@ def main() -> int:
         with webdriver.Browser(folder + "/profile") as browser:
             check = Check(browser, site)
             check_pages(check, screenshots)
-            for one in (check_links, check_search, check_questions, check_narrow, check_filter, check_sort, check_selection, check_keyboard,
+            for one in (check_links, check_search, check_questions, check_narrow, check_filter, check_passes, check_sort, check_selection, check_keyboard,
                         check_answers, check_without_scripts):  # fmt: skip
                 one(check)
     if not check.failures:

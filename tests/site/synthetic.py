@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT))
 from peers.digest import file_digest  # noqa: E402
 
 SUITE_FILE = ROOT / "suites/sol-execbench-rope.json"
+FORWARD_SUITE_FILE = ROOT / "suites/sol-execbench-rope-forward.json"
 COMMIT = "1234567890abcdef1234567890abcdef12345678"
 REPETITIONS = 3
 
@@ -77,6 +78,10 @@ def case(rng: random.Random, item: dict[str, Any], gpu: bool, ratio: float, call
     }
 
 
+def operators() -> set[str]:
+    return {case["op"] for file in (SUITE_FILE, FORWARD_SUITE_FILE) for case in suite_of(file)["cases"]}
+
+
 def gpu_json(name: str) -> dict[str, Any]:
     return {
         "name": name, "compute_capability": "9.0", "driver_version": "580.159.04", "driver_cuda_version": "13.0",
@@ -84,7 +89,7 @@ def gpu_json(name: str) -> dict[str, Any]:
         "memory_bytes": 150000000000, "datasheet_gb_per_s": 4800.0, "sm_clock_max_mhz": 1980,
         "memory_clock_max_mhz": 3201, "sm_clock_mhz": 1980, "memory_clock_mhz": 3201, "temperature_c": 41.0,
         "power_limit_w": 700.0, "power_w": 300.0,
-        "images": {op: f"{n:032x}" for n, op in enumerate(sorted({c["op"] for c in suite_of(SUITE_FILE)["cases"]}))},
+        "images": {op: f"{n:032x}" for n, op in enumerate(sorted(operators()))},
     }  # fmt: skip
 
 

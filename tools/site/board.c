@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char RGS_MAIN_SUITE[] = "sol-execbench-rope";
+#include "tools/site/passes.h"
 
 static int by_board(const rge_entry *a, const rge_entry *b) {
   const int x = rg_dev_find_operator(a->op->name), y = rg_dev_find_operator(b->op->name);
@@ -12,7 +12,7 @@ static int by_board(const rge_entry *a, const rge_entry *b) {
   const char *s = a->record->suite, *t = b->record->suite;
   const int order = strcmp(s, t);
   if (order != 0) {
-    const int main_first = (strcmp(t, RGS_MAIN_SUITE) == 0) - (strcmp(s, RGS_MAIN_SUITE) == 0);
+    const int main_first = (int)rgs_is_main_suite(t, b->op) - (int)rgs_is_main_suite(s, a->op);
     return main_first != 0 ? main_first : order;
   }
   return (int)a->in_place - (int)b->in_place;

@@ -23,13 +23,9 @@ typedef struct rgs_board {
 } rgs_board;
 
 typedef struct rgs_boards {
-  rgs_board
-      *list; /* by operator, then the suite of the leaderboards before others, then out of place before in place */
+  rgs_board *list; /* by operator, then the main suite before others, then out of place before in place */
   int count;
 } rgs_boards;
-
-/* The suite whose cases the public leaderboards rank; `ropegrad bench` runs it unless told otherwise. */
-extern const char RGS_MAIN_SUITE[];
 
 /* False: no memory. */
 bool rgs_boards_make(const rge_index *index, rgs_boards *boards);

@@ -15,6 +15,9 @@ void rgs_put(json_t *object, const char *key, json_t *value);
 /* What an operator computes: title, formula, inputs, outputs, axes, options, promises. */
 json_t *rgs_operator_json(const rg_operator *op);
 
+/* [{"pass", "suite"}, ...]: the main suite of each direction. */
+json_t *rgs_suites_json(void);
+
 /* One entry: who, where, how fast, how far to be trusted. `rank` is 0 for an entry that is not ranked. */
 json_t *rgs_entry_json(const rge_entry *entry, int rank);
 

@@ -2,6 +2,7 @@
 
 #include "harness/evidence/text.h"
 #include "tools/site/data.h"
+#include "tools/site/passes.h"
 
 static void add_shape(const rg_operator *op, const rg_tensor_spec *tensor, rge_text *text) {
   rge_text_add(text, "[");
@@ -83,8 +84,20 @@ static json_t *options_json(const rg_operator *op) {
   return list;
 }
 
+json_t *rgs_suites_json(void) {
+  json_t *list = json_array();
+  for (int d = 0; d < RG_NUM_DIRECTIONS; d++) {
+    json_array_append_new(list, json_pack("{s:s, s:s}", "pass", rgs_direction_name((rg_direction)d), "suite",
+                                          rgs_main_suite((rg_direction)d)));
+  }
+  return list;
+}
+
 json_t *rgs_operator_json(const rg_operator *op) {
-  return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "op", op->name, "title", op->title, "formula",
-                   op->formula, "inputs", tensors_json(op, RG_INPUT), "outputs", tensors_json(op, RG_OUTPUT), "axes",
-                   axes_json(op), "options", options_json(op), "has_in_place", op->in_place_param >= 0);
+  const rg_operator *other = rgs_other_pass(op);
+  return json_pack("{s:s, s:s, s:s, s:s, s:{s:s, s:s, s:s}, s:o, s:o, s:o, s:o, s:b}", "op", op->name, "pass",
+                   rgs_direction_name(op->direction), "title", op->title, "formula", op->formula, "other_pass", "op",
+                   other->name, "pass", rgs_direction_name(other->direction), "title", other->title, "inputs",
+                   tensors_json(op, RG_INPUT), "outputs", tensors_json(op, RG_OUTPUT), "axes", axes_json(op), "options",
+                   options_json(op), "has_in_place", op->in_place_param >= 0);
 }

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "tools/site/page.h"
+#include "tools/site/passes.h"
 
 json_t *rgs_reported_best(const rge_index *index, const rg_operator *op) {
   const json_t *best = NULL, *source = NULL;
@@ -40,7 +41,7 @@ static void add_unranked(const rgs_site *site, const rg_operator *op, json_t *li
     const rge_record *record = &site->index->records[r];
     for (int e = 0; e < record->num_entries; e++) {
       const rge_entry *entry = &record->entries[e];
-      if (entry->op == op && entry->ratio > 0 && !record->warm && strcmp(record->suite, RGS_MAIN_SUITE) == 0 &&
+      if (entry->op == op && entry->ratio > 0 && !record->warm && rgs_is_main_suite(record->suite, op) &&
           !is_listed(list, entry)) {
         json_array_append_new(list, rgs_entry_json(entry, 0));
       }
@@ -53,7 +54,7 @@ static json_t *best_json(const rgs_site *site, const rg_operator *op) {
   json_t *list = json_array();
   for (int b = 0; b < site->boards.count; b++) {
     const rgs_board *board = &site->boards.list[b];
-    if (board->op != op || strcmp(board->suite, RGS_MAIN_SUITE) != 0) continue;
+    if (board->op != op || !rgs_is_main_suite(board->suite, op)) continue;
     for (int g = 0; g < board->num_groups; g++) {
       json_array_append_new(list, rgs_entry_json(board->groups[g].entries[0], 1));
     }
@@ -77,17 +78,28 @@ static json_t *hardware_json(const json_t *operators) {
   return list;
 }
 
+/* The names of ops.def: what the filter offers, each with both its passes. */
+static json_t *rows_json(void) {
+  json_t *list = json_array();
+  for (int id = 0; id < RG_NUM_OPS; id++) {
+    json_array_append_new(list, json_string(rg_dev_operator((rg_op_id)id, RG_BACKWARD)->name));
+  }
+  return list;
+}
+
 bool rgs_page_index(const rgs_site *site, rgh_message *why) {
   json_t *operators = json_array();
   for (int index = 0; index < RG_NUM_OPERATORS; index++) {
-    const rg_operator *op = rg_dev_operator_at(index);
+    const rg_operator *op = rgs_operator_at(index);
     json_array_append_new(
-        operators, json_pack("{s:s, s:s, s:s, s:o, s:o}", "op", op->name, "title", op->title, "formula", op->formula,
-                             "best", best_json(site, op), "reported", rgs_reported_best(site->index, op)));
+        operators,
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "op", op->name, "row", rgs_pass_of(op, RG_BACKWARD)->name,
+                  "pass", rgs_direction_name(op->direction), "title", op->title, "formula", op->formula, "best",
+                  best_json(site, op), "reported", rgs_reported_best(site->index, op)));
   }
-  json_t *data = json_pack("{s:s, s:s, s:i, s:s, s:o, s:o, s:o}", "schema", "ropegrad-site-1", "version",
-                           site->request->version, "records", site->index->num_records, "suite", RGS_MAIN_SUITE,
-                           "hardware", hardware_json(operators), "operators", operators, "newest",
+  json_t *data = json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "schema", "ropegrad-site-1", "version",
+                           site->request->version, "records", site->index->num_records, "suites", rgs_suites_json(),
+                           "rows", rows_json(), "hardware", hardware_json(operators), "operators", operators, "newest",
                            site->index->num_records > 0 ? rgs_text(site->index->records[0].utc) : json_null());
   const rgs_place place = {"index", "index", "RoPE gradients, measured", "index"};
   return rgs_page_write(site, &place, data, NULL, NULL, why);

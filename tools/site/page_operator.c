@@ -3,6 +3,7 @@
 
 #include "tools/site/chart.h"
 #include "tools/site/page.h"
+#include "tools/site/passes.h"
 
 /* ---- what was measured ---- */
 
@@ -47,7 +48,7 @@ static json_t *board_json(const rgs_site *site, const rgs_board *board) {
     if (g < RGS_SHOWN_GROUPS) json_array_append_new(details, detail_json(site, board, g));
   }
   return json_pack("{s:s, s:b, s:b, s:s, s:o, s:o}", "key", key, "in_place", board->in_place, "main_suite",
-                   strcmp(board->suite, RGS_MAIN_SUITE) == 0, "suite", board->suite, "ranked", ranked, "details",
+                   rgs_is_main_suite(board->suite, board->op), "suite", board->suite, "ranked", ranked, "details",
                    details);
 }
 
@@ -113,7 +114,7 @@ static json_t *reported_json(const rge_index *index, const rg_operator *op) {
 /* ---- what it is ---- */
 
 static json_t *identity_json(const rgs_site *site, const rg_operator *op) {
-  const rgh_suite *suite = rge_suites_find(site->request->suites, RGS_MAIN_SUITE);
+  const rgh_suite *suite = rge_suites_find(site->request->suites, rgs_main_suite(op->direction));
   json_t *images = json_array();
   for (int b = 0; b < site->boards.count; b++) {
     const rgs_board *board = &site->boards.list[b];
@@ -126,9 +127,9 @@ static json_t *identity_json(const rgs_site *site, const rg_operator *op) {
       json_array_append_new(images, json_pack("{s:s, s:s}", "record", record->id, "digest", digest));
     }
   }
-  return json_pack("{s:s, s:s, s:o, s:i, s:o}", "operator", op->name, "suite", RGS_MAIN_SUITE, "suite_digest",
-                   suite != NULL ? rgs_text(suite->digest) : json_null(), "cases", rge_suite_cases(suite, op), "images",
-                   images);
+  return json_pack("{s:s, s:s, s:o, s:i, s:o}", "operator", op->name, "suite", rgs_main_suite(op->direction),
+                   "suite_digest", suite != NULL ? rgs_text(suite->digest) : json_null(), "cases",
+                   rge_suite_cases(suite, op), "images", images);
 }
 
 /* The sizes that an axis takes in the suite: whether it varies there, and between what. */
@@ -147,7 +148,7 @@ static void put_suite_values(const rgh_suite *suite, const rg_operator *op, int 
 }
 
 static void put_all_suite_values(const rgs_site *site, const rg_operator *op, json_t *data) {
-  const rgh_suite *suite = rge_suites_find(site->request->suites, RGS_MAIN_SUITE);
+  const rgh_suite *suite = rge_suites_find(site->request->suites, rgs_main_suite(op->direction));
   json_t *axes = json_object_get(data, "axes");
   for (int d = 0; d < op->num_dims; d++) put_suite_values(suite, op, d, json_array_get(axes, (size_t)d));
 }
@@ -185,8 +186,12 @@ bool rgs_page_operator(const rgs_site *site, const rg_operator *op, rgh_message 
   rgs_put(data, "boards", boards);
   rgs_put(data, "unranked", unranked_json(site, op));
   rgs_put(data, "reported", reported_json(site->index, op));
-  char path[128];
+  rgs_put(data, "is_ranked", json_boolean(json_array_size(boards) > 0));
+  rgs_put(data, "has_unranked", json_boolean(json_array_size(json_object_get(data, "unranked")) > 0));
+  rgs_put(data, "suite", json_string(rgs_main_suite(op->direction)));
+  char path[128], title[256];
   snprintf(path, sizeof path, "operators/%s", op->name);
-  const rgs_place place = {path, "operator", op->title, "index"};
+  snprintf(title, sizeof title, "%s, %s pass", op->name, rgs_direction_name(op->direction));
+  const rgs_place place = {path, "operator", title, "index"};
   return rgs_page_write(site, &place, data, draw, op, why);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/evidence/text.h"
+#include "tools/site/passes.h"
 
 void rgs_search_add(json_t *items, const char *kind, const char *title, json_t *words, json_t *detail,
                     const char *address) {
@@ -14,7 +15,7 @@ void rgs_search_add(json_t *items, const char *kind, const char *title, json_t *
 
 static void add_operators(json_t *items) {
   for (int index = 0; index < RG_NUM_OPERATORS; index++) {
-    const rg_operator *op = rg_dev_operator_at(index);
+    const rg_operator *op = rgs_operator_at(index);
     char address[128];
     snprintf(address, sizeof address, "operators/%s.html", op->name);
     rgs_search_add(items, "operator", op->name, rgs_text(op->formula), rgs_text(op->title), address);
@@ -72,7 +73,7 @@ static void add_hardware(const json_t *rows, json_t *items) {
 
 static void add_reported(const rgs_site *site, json_t *items) {
   for (int index = 0; index < RG_NUM_OPERATORS; index++) {
-    const rg_operator *op = rg_dev_operator_at(index);
+    const rg_operator *op = rgs_operator_at(index);
     json_t *best = rgs_reported_best(site->index, op);
     if (json_is_object(best)) {
       char title[256], address[128];

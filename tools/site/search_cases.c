@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "harness/evidence/text.h"
+#include "tools/site/passes.h"
 #include "tools/site/search.h"
 
 /* Every size by symbol and by name, so that "S=2048", "24 heads" and "seq_len 2048" all find it. */
@@ -103,7 +104,8 @@ static void add_unmeasured(const rgs_site *site, const rgh_suite *suite, json_t 
 
 /* Suites of sizes that people run, unlike those that look for mistakes. */
 static bool is_of_interest(const rgh_suite *suite) {
-  return strcmp(suite->name, RGS_MAIN_SUITE) == 0 || strcmp(suite->name, "models") == 0;
+  return strcmp(suite->name, rgs_main_suite(RG_BACKWARD)) == 0 ||
+         strcmp(suite->name, rgs_main_suite(RG_FORWARD)) == 0 || strcmp(suite->name, "models") == 0;
 }
 
 void rgs_search_add_cases(const rgs_site *site, json_t *items) {

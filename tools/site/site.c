@@ -4,13 +4,14 @@
 #include <stdlib.h>
 
 #include "tools/site/page.h"
+#include "tools/site/passes.h"
 
 /* Names every file of a site, so that a later one replaces these and nothing else. */
 static const char LIST[] = "ropegrad-site.txt";
 
 static bool write_operators(const rgs_site *site, rgh_message *why) {
   for (int index = 0; index < RG_NUM_OPERATORS; index++) {
-    if (!rgs_page_operator(site, rg_dev_operator_at(index), why)) return false;
+    if (!rgs_page_operator(site, rgs_operator_at(index), why)) return false;
   }
   return true;
 }

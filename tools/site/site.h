@@ -1,6 +1,6 @@
 /* site.h: the whole site, from an index of records.
  *
- *   index.html .json          the five operators, the best of each, search
+ *   index.html .json          the operators, each pass beside the other, the best of each, search
  *   operators/OP.html .json   one operator: what it computes, ranks, cases, charts, what others report
  *   records.html .json        every record
  *   records/ID.html .json     one record: evidence and every case; records/ID.record.json is the record itself

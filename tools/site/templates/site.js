@@ -133,13 +133,13 @@ const showTarget = () => {
 // ---- filters of the first page ----
 
 const makeFilters = (form) => {
-  const [op, hardware] = form.querySelectorAll("select");
-  const rows = [...document.querySelectorAll("[data-op]")];
+  const chosen = (name) => form.querySelector(`#filter-${name}`).value;
+  const rows = [...document.querySelectorAll("[data-row]")];
   const apply = () => {
     for (const row of rows) {
-      const wanted = (!op.value || row.dataset.op === op.value) &&
-        (!hardware.value || row.dataset.hardware === undefined || row.dataset.hardware === hardware.value);
-      row.hidden = !wanted;
+      // What has no hardware, as a description, fits all of it.
+      row.hidden = ["row", "pass", "hardware"].some(
+        (name) => chosen(name) && row.dataset[name] !== undefined && row.dataset[name] !== chosen(name));
     }
     const shown = rows.filter((row) => row.tagName === "TR" && !row.hidden).length;
     document.getElementById("filter-count").textContent = `${shown} rows shown`;
