@@ -70,19 +70,19 @@ bool rge_entries_alike(const rge_entry *a, const rge_entry *b) {
          strcmp(x->suite_digest, y->suite_digest) == 0;
 }
 
-/* Another run of the same source that measured the same thing and came to the same ratio. The ratio and not the time,
+/* Another run, of the same source, that measured the same thing and came to the same ratio. The ratio and not the time,
  * because the speed of a shared machine drifts and takes the floor along. */
 static bool agrees(const rge_entry *a, const rge_entry *b) {
   const rge_record *x = a->record, *y = b->record;
-  return x != y && rge_entries_alike(a, b) && strcmp(a->variant, b->variant) == 0 &&
-         strcmp(x->commit, y->commit) == 0 && strcmp(x->utc, y->utc) != 0 && strcmp(x->digest, y->digest) != 0 &&
-         a->num_timed == b->num_timed && a->ratio > 0 && has_evidence(b) && b->ratio > 0 &&
-         fabs(log(a->ratio / b->ratio)) <= rge_noise_between(a, b);
+  return rge_entries_alike(a, b) && strcmp(a->variant, b->variant) == 0 && strcmp(x->utc, y->utc) != 0 &&
+         strcmp(x->digest, y->digest) != 0 && a->num_timed == b->num_timed && a->ratio > 0 && has_evidence(b) &&
+         b->ratio > 0 && fabs(log(a->ratio / b->ratio)) <= rge_noise_between(a, b);
 }
 
 static void lift(rge_entry *entry, const rge_index *index) {
   for (int r = 0; r < index->num_records && entry->tier < RGE_REPLICATED; r++) {
     const rge_record *record = &index->records[r];
+    if (record == entry->record || strcmp(record->commit, entry->record->commit) != 0) continue;
     for (int e = 0; e < record->num_entries; e++) {
       const rge_entry *other = &record->entries[e];
       if (!agrees(entry, other)) continue;

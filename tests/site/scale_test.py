@@ -1,7 +1,8 @@
 """A site of 1,000 records, each with every sample of 80 cases, takes seconds and little memory.
 
-Usage: scale_test.py TOOL. The bar is 5 s on two idle cores; what fails here is processor time and memory, because a busy
-machine is no fault of the tool.
+Usage: scale_test.py TOOL. The bar is 5 s and 500 MB on two cores. A busy machine stretches the time on the clock and not
+the processor time, so that the latter is what fails here: 9 of the 10 s that two cores have in 5 s, the rest being for the
+few steps that one thread does alone. The clock's time is printed, and proves the bar where the machine was idle.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 
 import synthetic
 
-RECORDS, MOST_CPU_S, MOST_MIB = 1000, 20, 500
+RECORDS, BAR_S, MOST_CPU_S, MOST_BYTES = 1000, 5, 9, 500e6
 PEAK = '"PEAK"'
 
 
@@ -51,10 +52,12 @@ def main() -> int:
         subprocess.run([tool, "report", "--records", folder + "/records", "--out", folder + "/site"], check=True)
         wall = time.monotonic() - begin
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu, mib = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+        cpu, memory = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
         pages = sum(1 for _ in pathlib.Path(folder, "site").rglob("*.html"))
-    print(f"{RECORDS} records, {pages} pages: {wall:.1f} s, {cpu:.1f} s of processor time, {mib:.0f} MiB")
-    good = pages > RECORDS and cpu < MOST_CPU_S and mib < MOST_MIB
+    shown = "within" if wall < BAR_S else "not shown, by a machine with other work, to be within"
+    print(f"{RECORDS} records, {pages} pages: {wall:.1f} s, {shown} {BAR_S} s; {cpu:.1f} s of processor time, "
+          f"{memory / 1e6:.0f} MB of memory")  # fmt: skip
+    good = pages > RECORDS and cpu < MOST_CPU_S and memory < MOST_BYTES
     return 0 if good else 1
 
 

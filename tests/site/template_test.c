@@ -9,18 +9,22 @@
 /* Renders one template over JSON text; *why is empty when it went well. The caller frees the result. */
 static char *render(const char *template, const char *json, rgh_message *why) {
   char *name = strdup("page"), *partial = strdup("part");
-  rgs_template list[] = {{name, strdup(template)}, {partial, strdup("[{{x}}]\n")}};
+  rgs_template list[] = {{.name = name, .text = strdup(template)}, {.name = partial, .text = strdup("[{{x}}]\n")}};
   const rgs_templates templates = {.list = list, .count = 2};
   json_t *data = json_loads(json, 0, NULL);
   assert_non_null(data);
   rge_text out = {0};
   rge_text_add(&out, "");
   why->text[0] = '\0';
-  if (!rgs_render(&templates, "page", data, &out, why)) rge_text_free(&out);
+  if (!rgs_template_compile(&list[0], why) || !rgs_template_compile(&list[1], why) ||
+      !rgs_render(&templates, "page", data, &out, why)) {
+    rge_text_free(&out);
+  }
   json_decref(data);
   for (int t = 0; t < 2; t++) {
     free(list[t].name);
     free(list[t].text);
+    free(list[t].tags);
   }
   return out.bytes;
 }
@@ -84,6 +88,8 @@ static void test_mistakes(void **state) {
   refuse("{{y}}", "nothing has this name");
   refuse("{{#y}}{{/y}}", "nothing has this name");
   refuse("{{#x}}", "has no end");
+  refuse("{{#x}}{{#list}}{{/x}}{{/list}}", "has no end");
+  refuse("{{^x}}{{/y}}{{/x}}", "has no end"); /* also where nothing is shown */
   refuse("{{/x}}", "not begun");
   refuse("{{x|none}}", "no such filter");
   refuse("{{>none}}", "no such template");

@@ -20,9 +20,19 @@
 #include "harness/evidence/text.h"
 #include "harness/message.h"
 
+enum { RGS_TAG_NAME = 64 };
+typedef struct rgs_tag {
+  char kind; /* '#', '^', '/', '&', '@', '>', '!', or 0: a value */
+  char name[RGS_TAG_NAME], filter[RGS_TAG_NAME];
+  const char *begin, *end; /* in the text: braces included, and the line break that is left out */
+  int close;               /* of a section: the number of the tag that ends it */
+} rgs_tag;
+
 typedef struct rgs_template {
   char *name; /* of its file, without ".html" */
   char *text;
+  rgs_tag *tags; /* in their order; into the text */
+  int num_tags;
 } rgs_template;
 
 typedef struct rgs_templates {
@@ -30,10 +40,13 @@ typedef struct rgs_templates {
   int count;
 } rgs_templates;
 
-/* Reads every .html file of the folder. */
+/* Finds the tags of the text. False: one is broken or a section has no end, and *why names the template and the tag. */
+bool rgs_template_compile(rgs_template *made, rgh_message *why);
+
+/* Reads and compiles every .html file of the folder. */
 bool rgs_templates_load(const char *folder, rgs_templates *templates, rgh_message *why);
 
-/* Adds the page to *out. False: the template has a mistake, and *why names the template and the tag. */
+/* Adds the page to *out. False: the template has a mistake, and *why names the template and the tag. ---- render.c */
 bool rgs_render(const rgs_templates *templates, const char *name, const json_t *data, rge_text *out, rgh_message *why);
 
 void rgs_templates_free(rgs_templates *templates);
