@@ -35,6 +35,16 @@ agree() {
 
 synthetic good.json "1, calls=5"
 
+# ---- names of files are shown, and what a terminal would obey in them is not ----
+terminal=$(printf 'a\033[31mb\rc.json')
+change good.json '.environment.dirty = true' "$terminal"
+expect 1 records check "$terminal"
+says 'a?\[31mb?c.json: environment.dirty'
+expect 0 compare "$terminal" good.json
+says 'old: a?\[31mb?c.json, commit'
+grep -q "$(printf '[\033\r]')" out err && fail "a control character reached the terminal"
+rm "$terminal"
+
 # ---- the schema, in C and by an independent validator ----
 agree good.json 0
 change good.json 'del(.environment.flags)' missing.json

@@ -196,10 +196,15 @@ rgt_changes rgt_print_changes(const rge_record *before, const rge_record *after)
 }
 
 static void note_commits(const rge_record *before, const rge_record *after) {
-  char old[PLAIN_BYTES], new[PLAIN_BYTES];
-  printf("old: %s, commit %.10s, %s\nnew: %s, commit %.10s, %s\n\n", before->path,
-         *before->commit ? plain(before->commit, old) : "unknown", before->utc, after->path,
-         *after->commit ? plain(after->commit, new) : "unknown", after->utc);
+  const rge_record *both[] = {before, after};
+  for (int r = 0; r < 2; r++) {
+    char commit[PLAIN_BYTES];
+    rgh_message path;
+    rgh_fail(&path, "%s", both[r]->path);
+    printf("%s: %s, commit %.10s, %s\n", r == 0 ? "old" : "new", path.text,
+           *both[r]->commit ? plain(both[r]->commit, commit) : "unknown", both[r]->utc);
+  }
+  putchar('\n');
 }
 
 int rgt_compare(int argc, char **argv, const char *const *full_argv) {

@@ -24,12 +24,14 @@ static const char check_help[] =
 
 /* Returns how many problems there were besides notes. */
 static int print_problems(const char *path, const rge_problems *problems) {
+  rgh_message shown;
+  rgh_fail(&shown, "%s", path); /* a file's name may hold what a terminal obeys */
   for (int p = 0; p < problems->count; p++) {
     const bool note = problems->list[p].weight == RGE_NOTE;
-    printf("%s%s: %s\n", note ? "note: " : "", path, problems->list[p].what.text);
+    printf("%s%s: %s\n", note ? "note: " : "", shown.text, problems->list[p].what.text);
   }
-  if (problems->left_out > 0) printf("%s: and %d more\n", path, problems->left_out);
-  if (problems->notes_left_out > 0) printf("note: %s: and %d more notes\n", path, problems->notes_left_out);
+  if (problems->left_out > 0) printf("%s: and %d more\n", shown.text, problems->left_out);
+  if (problems->notes_left_out > 0) printf("note: %s: and %d more notes\n", shown.text, problems->notes_left_out);
   return rge_problems_count(problems);
 }
 

@@ -133,9 +133,10 @@ static void note_source(const rge_record *record) {
   char version[128], part[16];
   rgh_version_text(version, sizeof version);
   snprintf(part, sizeof part, "%.12s", record->commit);
-  if (record->commit[0] == '\0' || strstr(version, part) == NULL) {
-    printf("note: this build is ropegrad %s, the record's commit is %.12s: the code differs too\n", version,
-           record->commit[0] != '\0' ? record->commit : "unknown");
+  rgh_keep_on_one_line(part);
+  if (strlen(part) < 12 || strstr(version, part) == NULL) {
+    printf("note: this build is ropegrad %s, the record's commit is %s: the code differs too\n", version,
+           part[0] != '\0' ? part : "unknown");
   } else if (strstr(version, "modified") != NULL) {
     printf("note: this build is of the record's commit with uncommitted changes\n");
   }
