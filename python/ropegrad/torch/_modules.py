@@ -13,6 +13,8 @@ from ropegrad.torch._functional import rotary_embedding, vision_rotary
 
 def inverse_frequencies(dim: int, base: float = 10000.0) -> Tensor:
     """[dim/2] float32: base^(-2j/dim), radians per position."""
+    if dim <= 0 or dim % 2:
+        raise ValueError(f"dim: expected a positive even number, got {dim}")
     exponents = torch.arange(0, dim, 2, dtype=torch.float64) / dim
     return (base**-exponents).float()
 
@@ -95,6 +97,8 @@ class VisionRotaryEmbedding(_Frequencies):
             raise ValueError("VisionRotaryEmbedding takes either dim or inv_freq")
         if inv_freq is None:
             assert dim is not None
+            if dim <= 0 or dim % 4:
+                raise ValueError(f"dim: expected a positive multiple of 4, got {dim}")
             inv_freq = inverse_frequencies(dim // 2, base)
         super().__init__(inv_freq, learned)
 
