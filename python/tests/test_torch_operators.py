@@ -259,7 +259,16 @@ def test_a_lazily_negated_tensor(device: str) -> None:
     q, _, cos, sin = (t.detach() for t in rope_inputs(device, 4))
     lazy = torch.complex(q, q).conj().imag
     assert lazy.is_neg() and torch.equal(lazy, -q)
-    assert torch.equal(rope.apply_rotary(lazy, cos, sin), rope.apply_rotary(-q, cos, sin))
+    expected = rope.apply_rotary(-q, cos, sin)
+    assert torch.equal(rope.apply_rotary(lazy, cos, sin), expected)
+    rope.apply_rotary(lazy, cos, sin, in_place=True)
+    assert torch.equal(lazy, expected)
+    # A table too, also where the call is recorded.
+    lazy = torch.complex(cos, cos).conj().imag
+    expected = rope.apply_rotary(q, -cos, sin)
+    changed = q.clone().requires_grad_() * 1
+    rope.apply_rotary(changed, lazy, sin, in_place=True)
+    assert torch.equal(changed, expected)
 
 
 def test_meta_tensors(device: str) -> None:
@@ -277,3 +286,18 @@ def test_transforms_say_that_they_are_not_supported(device: str) -> None:
         torch.func.vmap(lambda x: rope.apply_rotary(x, cos, sin))(q[None])
     with pytest.raises(RuntimeError):
         torch.func.grad(lambda x: rope.apply_rotary(x, cos, sin).sum())(q)
+    with pytest.raises(NotImplementedError, match="rope_apply has no derivative in forward mode"):
+        torch.func.jvp(lambda x: rope.apply_rotary(x, cos, sin), (q,), (q,))
+
+
+def test_forward_mode_loses_no_tangent(device: str) -> None:
+    q, k, cos, sin = (t.detach() for t in rope_inputs(device, 4))
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(q, q)
+        for tensor in (dual, dual * 1):
+            with pytest.raises(NotImplementedError, match="forward mode"):
+                rope.apply_rotary_pos_emb(tensor, k, cos, sin)
+            with pytest.raises(NotImplementedError, match="forward mode"):
+                rope.apply_rotary(tensor, cos, sin, in_place=True)
+        constant = rope.apply_rotary(q.requires_grad_(), cos, sin)
+    assert torch.equal(constant, rope.apply_rotary(q, cos, sin))

@@ -107,6 +107,43 @@ def test_in_place_refuses_what_it_cannot_do(device: str) -> None:
         torch.ops.ropegrad.rope_apply_(q, None, cos.detach(), sin, False, 1)
 
 
+def refused(error: type[Exception], match: str, call: Any, *tensors: Tensor) -> None:
+    """And nothing was written."""
+    before = [t.detach().clone() for t in tensors]
+    with pytest.raises(error, match=match):
+        call()
+    assert all(torch.equal(t.detach(), b) for t, b in zip(tensors, before))
+
+
+def test_in_place_writes_nothing_when_it_refuses(device: str) -> None:
+    q, k, cos, sin = inputs(device)
+    leaf, inner = q.clone().requires_grad_(), q.clone().requires_grad_() * 1
+
+    def rotate(*tensors: Tensor) -> Any:
+        return lambda: rope.apply_rotary_pos_emb(*tensors, cos, sin, in_place=True)
+
+    refused(RuntimeError, "a leaf", rotate(leaf, k), leaf, k)
+    refused(RuntimeError, "a leaf", rotate(inner, leaf), inner, leaf)
+    refused(RuntimeError, "a leaf", rotate(leaf[:, :2], k), leaf)
+    refused(RuntimeError, "as by split", rotate(*inner.split([2, 1], 1)), inner)
+    refused(ValueError, "shares memory", rotate(inner[:, :2], inner[:, 1:]), inner)
+    refused(ValueError, r"k: dimension 2 \(seq_len\): expected 5 as in q, got 4", rotate(inner, k[:, :, :4]), inner)
+
+
+def test_cache_in_place_writes_nothing_when_it_refuses(device: str) -> None:
+    _q, k, cos, sin = inputs(device)
+    k.requires_grad_()
+    position = torch.arange(S, device=device)
+    keys, values = (torch.zeros(B, 1, 6, D, device=device) for _ in range(2))
+
+    def update(values: Tensor, value_states: Tensor) -> Any:
+        return lambda: rope.update_kv_cache(keys, values, k, value_states, cos, sin, position, in_place=True)
+
+    refused(ValueError, r"value_states: dimension 2 .*expected 5", update(values, k[:, :, :4]), keys, values)
+    refused(ValueError, "shares memory", update(keys, k), keys)
+    refused(RuntimeError, "a leaf", update(values.requires_grad_(), k), keys, values)
+
+
 def test_cache_in_place_under_gradients(device: str) -> None:
     cache = torch.zeros(B, H, 6, D, device=device)
     states = torch.randn(B, H, S, D, device=device, requires_grad=True)
@@ -241,6 +278,15 @@ def test_optimizers_keep_the_parameter(device: str) -> None:
     parameter = module.inv_freq
     module.bfloat16()
     assert module.inv_freq is parameter
+
+
+def test_dim_is_one_that_can_be_turned(device: str) -> None:
+    for dim in (7, 0, -2):
+        with pytest.raises(ValueError, match=rf"dim: expected a positive even number, got {dim}"):
+            rope.RotaryEmbedding(dim)
+    for dim in (6, 0):
+        with pytest.raises(ValueError, match=rf"dim: expected a positive multiple of 4, got {dim}"):
+            rope.VisionRotaryEmbedding(dim)
 
 
 def test_state_dict_holds_learned_frequencies(device: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 LIBRARY = torch.library.Library("ropegrad", "DEF")
 
@@ -29,6 +30,8 @@ _count_modes = torch._C._len_torch_dispatch_stack
 _has_transforms = torch._C._are_functorch_transforms_active
 _tracing_state = torch._C._get_tracing_state
 _is_grad_enabled = torch.is_grad_enabled
+_creation_meta = torch._C._autograd._get_creation_meta
+_VIEW_OF_ITS_OWN = torch._C._autograd.CreationMeta.DEFAULT
 
 
 def saved(*tensors: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -37,6 +40,19 @@ def saved(*tensors: Tensor | None) -> tuple[Tensor | None, ...]:
         if tensor is not None and tensor.is_inference():
             return tuple(t.clone() if t is not None and t.is_inference() else t for t in tensors)
     return tensors
+
+
+def check_in_place(*tensors: Tensor) -> None:
+    """Refuses what autograd would refuse too, but only when the values have been overwritten."""
+    for tensor in tensors:
+        base = tensor._base if tensor._is_view() else tensor
+        if tensor.requires_grad and (tensor.is_leaf or base is None or base.is_leaf):
+            raise RuntimeError("in_place: a leaf that requires a gradient, or a view of one, cannot be overwritten")
+        if tensor._is_view() and _creation_meta(tensor) != _VIEW_OF_ITS_OWN:
+            raise RuntimeError(
+                "in_place: autograd lets nobody overwrite a view that was made beside others, as by split, or in "
+                "another mode: take a slice"
+            )
 
 
 class Function(torch.autograd.Function):
@@ -74,7 +90,13 @@ class Operator:
         self.apply_straight = super(torch.autograd.Function, self.function).apply  # type: ignore[misc]
 
     def __call__(self, *arguments: Any) -> Any:
-        if _is_compiling() or _count_modes() or _has_transforms() or _tracing_state() is not None:
+        if (
+            _is_compiling()
+            or _count_modes()
+            or _has_transforms()
+            or _tracing_state() is not None
+            or forward_ad._current_level >= 0
+        ):
             return self.overload(*arguments)
         requires_grad = False
         for tensor in arguments[: self.tensors]:
@@ -90,11 +112,19 @@ class Operator:
 
     def _autograd(self, *arguments: Any) -> Any:
         """What the dispatcher calls first. Within an autograd function's forward, gradients are off."""
+        if forward_ad._current_level >= 0:
+            self._refuse_tangents(arguments)
         if _is_grad_enabled() and any([isinstance(a, Tensor) and a.requires_grad for a in arguments]):
             results = self.function.apply(self.overload, *arguments)
             return list(results) if self.returns_list else results
         with torch._C._AutoDispatchBelowAutograd():
             return self.overload(*arguments)
+
+    def _refuse_tangents(self, arguments: tuple[Any, ...]) -> None:
+        """Rather than to lose them."""
+        for tensor in arguments[: self.tensors]:
+            if isinstance(tensor, Tensor) and forward_ad.unpack_dual(tensor).tangent is not None:
+                raise NotImplementedError(f"ropegrad::{self.name} has no derivative in forward mode")
 
 
 def _no_gradient(name: str) -> type[Function]:

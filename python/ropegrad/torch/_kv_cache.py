@@ -13,7 +13,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from ropegrad.torch._dispatch import Function, Operator, saved
+from ropegrad.torch._dispatch import Function, Operator, check_in_place, saved
 from ropegrad.torch._launch import ONCE, OPERATORS, dense, run, table
 
 Maybe = Optional[Tensor]
@@ -228,8 +228,8 @@ def backward(
 
 
 class _InPlace(Function):
-    """Of one cache, as a view that is changed in place must be the only result. With cos the keys', else the
-    values'."""
+    """Records what has been done to a cache: of one alone, as a view that is changed in place must be the only result.
+    With cos the keys', else the values'."""
 
     @staticmethod
     def forward(
@@ -239,10 +239,6 @@ class _InPlace(Function):
         ctx.save_for_backward(*saved(states if of_tables else None, cos, sin, position))
         ctx.interleaved = interleaved
         ctx.mark_dirty(cache)
-        if cos is None:
-            _in_place(None, cache, None, states, None, None, position, interleaved)
-        else:
-            _in_place(cache, None, states, None, cos, sin, position, interleaved)
         return cache
 
     @staticmethod
@@ -287,5 +283,8 @@ def update_in_place(
         key_cache.copy_(keys)
         value_cache.copy_(values)
     else:
+        check_in_place(key_cache, value_cache)
+        with torch.no_grad():  # both in one call, which writes nothing if it refuses one of them
+            kv_cache_update_(*tensors, position, interleaved)
         _InPlace.apply(key_cache, key_states, cos, sin, position, interleaved)
         _InPlace.apply(value_cache, value_states, None, None, position, interleaved)

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as torch_functional
 from torch import Tensor
 
-from ropegrad.torch._dispatch import Function, Operator, saved
+from ropegrad.torch._dispatch import Function, Operator, check_in_place, saved
 from ropegrad.torch._launch import ADJOINT, OPERATORS, heads, no_heads, run, table
 
 Maybe = Optional[Tensor]
@@ -190,22 +190,21 @@ def backward(
 
 
 class _InPlace(Function):
-    """Of one tensor, as a view that is changed in place must be the only result. The tables have no gradient: what
-    theirs would be made of is overwritten."""
+    """Records what has been done to a tensor: of one alone, as a view that is changed in place must be the only result.
+    The tables have no gradient: what theirs would be made of is overwritten."""
 
     @staticmethod
-    def forward(ctx: Any, kernel: Any, x: Tensor, _: None, cos: Tensor, sin: Tensor, *options: Any) -> Tensor:
+    def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor, *options: Any) -> Tensor:
         ctx.save_for_backward(*saved(cos, sin))
         ctx.options = options
         ctx.mark_dirty(x)
-        kernel(x, None, cos, sin, *options)
         return x
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         cos, sin = ctx.saved_tensors
         grad_x = backward(grad, None, None, None, cos, sin, ctx.options, [True, False, False, False])[0]
-        return None, grad_x, None, None, None, None, None
+        return grad_x, None, None, None, None
 
 
 _OPTIONS = "bool interleaved, int unsqueeze_dim"
@@ -228,13 +227,28 @@ rope_apply_backward = Operator(
 def rotate_in_place(q: Tensor, k: Maybe, cos: Tensor, sin: Tensor, *options: Any) -> None:
     """Differentiable with respect to q and k."""
     given = [t for t in (q, k) if t is not None]
-    if not torch.is_grad_enabled() or not any([t.requires_grad for t in (*given, cos, sin)]):
-        rope_apply_(q, k, cos, sin, *options)
-    elif cos.requires_grad or sin.requires_grad:
+    recorded = torch.is_grad_enabled() and any([t.requires_grad for t in (*given, cos, sin)])
+    if recorded and (cos.requires_grad or sin.requires_grad):
         raise ValueError("in_place: cos and sin must not require gradients, as these are made of the values before")
-    elif torch.compiler.is_compiling():  # which makes of it what it makes of any functional operator
+    if torch.compiler.is_compiling():
+        if not recorded:
+            rope_apply_(q, k, cos, sin, *options)
+            return
+        # The compiler makes of it what it makes of any functional operator.
         for tensor, turned in zip(given, rope_apply(q, k, cos, sin, *options)):
             tensor.copy_(turned)
-    else:
-        for tensor in given:
-            _InPlace.apply(_in_place, tensor, None, cos, sin, *options)
+        return
+    if not recorded:
+        _turn(given, cos, sin, *options)
+        return
+    check_in_place(*given)
+    with torch.no_grad():  # both in one call, which writes nothing if it refuses one of them
+        _turn(given, cos, sin, *options)
+    for tensor in given:
+        _InPlace.apply(tensor, cos, sin, *options)
+
+
+def _turn(given: list[Tensor], cos: Tensor, sin: Tensor, *options: Any) -> None:
+    """A tensor that is negated lazily as it lies: turning is linear."""
+    first, *second = [torch._neg_view(t) if t.is_neg() else t for t in given]
+    rope_apply_(first, second[0] if second else None, cos, sin, *options)
