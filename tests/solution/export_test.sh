@@ -76,6 +76,8 @@ refuse 'needs a value' --op
 refuse 'is empty' --op "$op" --out refused --definition ''
 refuse "did you mean '--out'" --op "$op" --outt refused
 refuse "unexpected argument 'refused'" --op "$op" --out refused refused
+refuse 'definition: expected UTF-8' --op "$op" --out refused --definition "$(printf 'a\377')"
+refuse 'author: expected UTF-8' --op "$op" --out refused --author "$(printf 'a\377')"
 touch file
 refuse 'file' --op "$op" --out file
 refuse 'No such file' --op "$op" --out no/such/folder

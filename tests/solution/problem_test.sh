@@ -122,6 +122,13 @@ bad_workload() {
   refuse "broken/workload.jsonl:2$2" broken
 }
 
+# A name is shown, and what a terminal would obey in it is not.
+mkdir -p terminal
+jq '.name = "a\u001b[31mb"' rope_apply/definition.json >terminal/definition.json
+head -n 1 rope_apply/workload.jsonl >terminal/workload.jsonl
+expect 0 problem terminal
+grep -qF 'suite a?[31mb' out || fail "the name is not shown: $(head -n 1 out)"
+
 refuse 'folder is missing'
 refuse "not 'fly'" rope_apply fly
 refuse "unknown option '--suite'" rope_apply --suite smoke

@@ -89,7 +89,9 @@ void rgt_session_print_head(const rgt_session *session) {
   char version[128];
   rgh_version_text(version, sizeof version);
   const rgh_run *run = &session->run;
-  printf("ropegrad %s: %s, suite %s, %d case%s\n", version, session->options->command, run->suite, run->num_rows,
+  rgh_message suite;
+  rgh_fail(&suite, "%s", run->suite); /* a name out of a file may hold what a terminal obeys */
+  printf("ropegrad %s: %s, suite %s, %d case%s\n", version, session->options->command, suite.text, run->num_rows,
          run->num_rows == 1 ? "" : "s");
   const char *model = run->gpu != NULL ? run->gpu->name : session->machine.cpu_model;
   printf("device %s%s%s%s, variant %s, %d thread%s, seed %llu\n", run->device, model[0] != '\0' ? " (" : "", model,

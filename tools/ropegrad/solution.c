@@ -120,11 +120,19 @@ static json_t *make_options(void) {
                    "--ftz=false", "--prec-div=true", "--prec-sqrt=true", "ld_flags", "-ldl");
 }
 
+static bool is_utf8(const char *what, const char *text, rgh_message *why) {
+  json_t *string = json_string(text);
+  const bool good = string != NULL;
+  json_decref(string);
+  return good || rgh_fail(why, "%s: expected UTF-8, got '%s'", what, text);
+}
+
 json_t *rgt_solution(const rg_operator *op, const char *definition, const char *author, rgh_message *why) {
   char version[128], name[NAME_BYTES], description[2 * NAME_BYTES];
   rgh_version_text(version, sizeof version);
   snprintf(name, sizeof name, "ropegrad_%s", op->name);
   snprintf(description, sizeof description, "%s. ropegrad %s, Apache-2.0.", op->title, version);
+  if (!is_utf8("definition", definition, why) || !is_utf8("author", author, why)) return NULL;
   json_t *sources = make_sources(op, why);
   if (sources == NULL) return NULL;
   json_t *made =
