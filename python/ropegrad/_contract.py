@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+
 from ropegrad import _core
 
 
@@ -36,10 +38,10 @@ class Contract:
                 expected = " or ".join(repr(name) for name in param["values"])
                 raise ValueError(f"{self.name}: {param['name']}: expected {expected}, got {value!r}")
             return param["values"].index(str(value))
-        if param["kind"] == "double" and isinstance(value, (int, float)):
+        if param["kind"] == "double" and isinstance(value, numbers.Real):  # NumPy's numbers too
             return float(value)
-        if isinstance(value, int):
-            return value
+        if param["kind"] != "double" and isinstance(value, (int, numbers.Integral)):
+            return int(value)
         raise TypeError(f"{self.name}: {param['name']}: expected {param['kind']}, got {type(value).__name__}")
 
     def shape_text(self, t: int) -> str:

@@ -69,6 +69,8 @@ class Call:
 
     def _wanted(self, out: Mapping[str, Array], wanted: Iterable[str] | None) -> list[int]:
         names = [self.contract.tensors[t]["name"] for t in self.contract.outputs]
+        if isinstance(wanted, str):  # one name, and not its letters
+            wanted = (wanted,)
         asked = {*out, *(wanted if wanted is not None else ())}
         for name in asked.difference(names):
             raise ValueError(f"{self.contract.name}: {name!r} is none of its outputs, which are {', '.join(names)}")

@@ -138,3 +138,21 @@ def test_read_only_output() -> None:
     given["q"].flags.writeable = False
     with pytest.raises(ValueError, match="rope_apply: q_embed: the array is read-only"):
         call("rope_apply", **given, in_place=True)
+
+
+def test_numbers_of_numpy_are_options() -> None:
+    given = Draw().rope_apply("float32", "float32", "float32")
+    expected = ropegrad.numpy.rope_apply(**given)
+    whole = given["cos"].shape[-1]
+    for dim in (numpy.int64(whole), numpy.int32(whole)):
+        made = ropegrad.numpy.rope_apply(**{**given, "rotary_dim": dim})
+        assert numpy.array_equal(made.q_embed, expected.q_embed)
+    table = Draw().rotary_embedding("float32", "float32")
+    twice = [ropegrad.numpy.rotary_embedding(**{**table, "attention_scaling": a}).cos for a in (2.0, numpy.float32(2))]
+    assert numpy.array_equal(*twice)
+
+
+def test_one_wanted_name() -> None:
+    given = Draw().rope_apply("float32", "float32", "float32")
+    made = ropegrad.numpy.rope_apply(**given, wanted="k_embed")
+    assert made.q_embed is None and numpy.array_equal(made.k_embed, ropegrad.numpy.rope_apply(**given).k_embed)
