@@ -121,8 +121,9 @@ def update_kv_cache(
             cast to these.
         cos, sin: [B, N, R], or [1, N, R] or [N, R] for every batch, as for `apply_rotary_pos_emb`.
         cache_position: [N] int64 or int32: the cache row of each new row. A negative entry is padding: its row is not
-            written. Of entries that repeat, the last is kept; the gradient of each is that of the row. An entry past
-            the end is an error on the CPU; on CUDA its row is not written, and `check_device` raises.
+            written. Of entries that repeat, the last is kept; the gradient of each is that of the row, and gradients
+            of gradients are then not defined. An entry past the end is an error on the CPU; on CUDA its row is not
+            written, and `check_device` raises.
         in_place: write into key_cache and value_cache, of which only the named rows are then touched.
 
     Returns:
