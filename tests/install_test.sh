@@ -15,6 +15,11 @@ if grep -rlF -e "$build" -e "${sources%/tests/install}/" "$prefix" --include='*.
   echo "the files above name the build or source directory" >&2
   exit 1
 fi
+# The layout that /usr/local has: the Python package is the wheel's.
+if find "$prefix" -mindepth 1 -maxdepth 1 | grep -vE '/(bin|include|lib|lib64|share)$'; then
+  echo "the entries above do not belong there" >&2
+  exit 1
+fi
 cd "$work"
 
 libdir=$(dirname "$(find "$prefix" -name libropegrad.so)")
