@@ -3,7 +3,7 @@
 
 #include "harness/cuda/cuda.h"
 
-static const char reason[] = "this build has no CUDA: nvcc was not found when it was configured";
+static const char reason[] = "this build has no CUDA: ROPEGRAD_CUDA was OFF, or nvcc not found, when it was configured";
 
 bool rgh_cuda_open(rgh_cuda **cuda, rg_context *context, int device, size_t pool_bytes, int threads, rgh_message *why) {
   (void)context, (void)device, (void)pool_bytes, (void)threads;

@@ -2,7 +2,8 @@
 #include "src/cuda/backend.h"
 
 rg_status rg_cuda_status(rg_error *error) {
-  return rg_fail(error, RG_ERR_NOT_BUILT, "this build has no CUDA: nvcc was not found when it was configured");
+  return rg_fail(error, RG_ERR_NOT_BUILT,
+                 "this build has no CUDA: ROPEGRAD_CUDA was OFF, or nvcc not found, when it was configured");
 }
 
 rg_status rg_cuda_context_create(rg_cuda_context **cuda, int device, const rg_cuda_operator *const *operators,
