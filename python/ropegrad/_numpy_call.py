@@ -76,13 +76,15 @@ class Call:
             raise ValueError(f"{self.contract.name}: {name!r} is none of its outputs, which are {', '.join(names)}")
         if wanted is not None or out:
             return [t for t, name in zip(self.contract.outputs, names) if name in asked]
-        possible = [t for t in self.contract.outputs if self._has_inputs_of(t)]
-        # With none possible all are wanted, and the library says which tensor is missing.
-        return possible or self.contract.outputs
+        # Those that lack no input. Where each lacks some, those that lack the fewest: the library then names an input
+        # that was forgotten, and not one of an output that nobody had in mind.
+        missing = {t: self._missing_inputs(t) for t in self.contract.outputs}
+        fewest = min(missing.values())
+        return [t for t in self.contract.outputs if missing[t] == fewest]
 
-    def _has_inputs_of(self, output: int) -> bool:
+    def _missing_inputs(self, output: int) -> int:
         needed = (t for t in self.contract.inputs if self.contract.tensors[t]["needed_for"] >> output & 1)
-        return all(self.arrays[t] is not None for t in needed)
+        return sum(self.arrays[t] is None for t in needed)
 
     def _shape(self, output: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
         spec = self.contract.tensors[output]

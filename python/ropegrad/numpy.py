@@ -55,7 +55,10 @@ def _function(contract: Contract) -> Callable[..., object]:
     globals()[result.__name__] = result
 
     def function(**keywords: object) -> object:
-        given = signature.bind(**keywords).arguments
+        try:
+            given = signature.bind(**keywords).arguments
+        except TypeError as error:  # it does not say of which function
+            raise TypeError(f"{contract.name}() {error}") from None
         call = Call(contract, given)
         call.give_outputs(given.get("out") or {}, given.get("wanted"), given.get("dtype"))
         return result(*call.run())

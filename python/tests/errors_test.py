@@ -41,6 +41,7 @@ WRONG = [
     ({"rotary_dim": 7}, "rotary_dim"),
     ({"sin": None, "wanted": ["q_embed"]}, "sin: it is NULL, but q_embed needs it"),
     ({"q": None, "k": None}, "q: it is NULL, but q_embed needs it"),
+    ({"k": None, "cos": None}, "cos: it is NULL, but q_embed needs it"),
 ]
 
 
@@ -89,7 +90,7 @@ def test_position_past_the_cache() -> None:
         ({"wanted": ["grad_q"]}, ValueError, "'grad_q' is none of its outputs, which are q_embed, k_embed"),
         ({"wanted": []}, ArgumentError, "there is nothing to compute"),
         ({"out": {"queries": zeros(1)}}, ValueError, "'queries' is none of its outputs"),
-        ({"Q": zeros(1)}, TypeError, "unexpected keyword argument 'Q'"),
+        ({"Q": zeros(1)}, TypeError, r"rope_apply\(\) got an unexpected keyword argument 'Q'"),
     ],
 )
 def test_python_arguments(changes: dict[str, Any], kind: type[Exception], text: str) -> None:
