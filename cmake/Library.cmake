@@ -6,6 +6,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
   list(APPEND ROPEGRAD_LEVELS neon)
 endif()
+# Levels that a build can do without: a program picks among those that are there.
+set(ROPEGRAD_WITHOUT_LEVELS "" CACHE STRING "Instruction-set levels to leave out: avx2, avx512")
+list(REMOVE_ITEM ROPEGRAD_LEVELS ${ROPEGRAD_WITHOUT_LEVELS})
 set(ROPEGRAD_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(ROPEGRAD_FLAGS_avx512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c)
 

@@ -43,7 +43,7 @@ const rg_variant *rg_variant_at(int index) { return &variants[index]; }
 rg_status rg_variant_status(const rg_variant *variant, rg_error *error) {
   if (variant->device == kDLCUDA) return rg_cuda_status(error);
   if (!variant->built) {
-    return rg_fail(error, RG_ERR_NOT_BUILT, "left out of this build: it is for another processor");
+    return rg_fail(error, RG_ERR_NOT_BUILT, "left out of this build, for another processor or by choice");
   }
   if (variant->runs_here()) return RG_OK;
   return rg_fail(error, RG_ERR_HARDWARE, "this machine lacks %s", variant->needs);
