@@ -185,12 +185,12 @@ static bool run_tuned(const rg_problem *problem, const rg_cuda_call *call, rg_st
   const int64_t *dim = problem->dim;
   const rg_dtype dtype = tuned_dtype(problem);
   kv_cache_update_dense_params params = {
-      .key_states = data_of(&t[KEY_STATES]),
-      .cos = data_of(&t[COS]),
-      .sin = data_of(&t[SIN]),
-      .cache_position = data_of(&t[CACHE_POSITION]),
-      .grad_cos = data_of(&t[GRAD_COS]),
-      .grad_sin = data_of(&t[GRAD_SIN]),
+      .key_states = rg_data_of(&t[KEY_STATES]),
+      .cos = rg_data_of(&t[COS]),
+      .sin = rg_data_of(&t[SIN]),
+      .cache_position = rg_data_of(&t[CACHE_POSITION]),
+      .grad_cos = rg_data_of(&t[GRAD_COS]),
+      .grad_sin = rg_data_of(&t[GRAD_SIN]),
       .error = rg_cuda_error_word_of(call),
       .batches = (uint32_t)dim[DIM_B],
       .heads = (uint32_t)dim[DIM_H],
@@ -201,9 +201,9 @@ static bool run_tuned(const rg_problem *problem, const rg_cuda_call *call, rg_st
   };
   bool all_wanted = true;
   for (int kind = 0; kind < 2; ++kind) {
-    params.grad_cache[kind] = data_of(&t[GRAD_KEY_CACHE + kind]);
-    params.grad_states[kind] = data_of(&t[GRAD_KEY_STATES + kind]);
-    params.grad_cache_input[kind] = data_of(&t[GRAD_KEY_CACHE_INPUT + kind]);
+    params.grad_cache[kind] = rg_data_of(&t[GRAD_KEY_CACHE + kind]);
+    params.grad_states[kind] = rg_data_of(&t[GRAD_KEY_STATES + kind]);
+    params.grad_cache_input[kind] = rg_data_of(&t[GRAD_KEY_CACHE_INPUT + kind]);
   }
   for (int k = GRAD_KEY_STATES; k <= GRAD_VALUE_CACHE_INPUT; ++k) all_wanted = all_wanted && rg_given(problem, k);
   if (dtype == RG_DTYPE_NONE || !find_all_strides(problem, &params)) return false;

@@ -171,9 +171,9 @@ static bool run_tuned(const rg_problem *problem, const rg_cuda_call *call, rg_st
   const int64_t *dim = problem->dim;
   const rg_dtype dtype = tuned_dtype(problem);
   dense_params params = {
-      .cos = data_of(&t[FORWARD_COS]),
-      .sin = data_of(&t[FORWARD_SIN]),
-      .cache_position = data_of(positions),
+      .cos = rg_data_of(&t[FORWARD_COS]),
+      .sin = rg_data_of(&t[FORWARD_SIN]),
+      .cache_position = rg_data_of(positions),
       .error = rg_cuda_error_word_of(call),
       .batches = (uint32_t)dim[DIM_B],
       .heads = (uint32_t)dim[DIM_H],
@@ -184,9 +184,9 @@ static bool run_tuned(const rg_problem *problem, const rg_cuda_call *call, rg_st
   };
   if (dtype == RG_DTYPE_NONE || !find_all_strides(problem, &params)) return false;
   for (int kind = 0; kind < 2; ++kind) {
-    params.cache_input[kind] = data_of(&t[FORWARD_KEY_CACHE_INPUT + kind]);
-    params.states[kind] = data_of(&t[FORWARD_KEY_STATES + kind]);
-    params.cache[kind] = data_of(&t[FORWARD_KEY_CACHE + kind]);
+    params.cache_input[kind] = rg_data_of(&t[FORWARD_KEY_CACHE_INPUT + kind]);
+    params.states[kind] = rg_data_of(&t[FORWARD_KEY_STATES + kind]);
+    params.cache[kind] = rg_data_of(&t[FORWARD_KEY_CACHE + kind]);
   }
   const kv_cache_update_forward_sizes sizes = {
       .batches = dim[DIM_B],

@@ -61,9 +61,6 @@ static inline kv_cache_update_divider divider_of(int64_t divisor) {
 /* Below 2^32, which the dividers need. */
 static inline bool is_divided(int64_t blocks, int64_t divisor) { return blocks <= UINT32_MAX / divisor; }
 
-/* NULL for what is not given. */
-static inline void *data_of(const rg_tensor *tensor) { return tensor->dtype == RG_DTYPE_NONE ? NULL : tensor->data; }
-
 /* The sizes that the tuned kernels count in 32 bits; and a block looks through all of cache_position. */
 enum { MOST_NEW_ROWS = 32768 };
 

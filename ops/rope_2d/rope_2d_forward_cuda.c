@@ -31,16 +31,14 @@ static bool takes_packets(const rg_tensor *tensor) {
           (uintptr_t)tensor->data % (ROPE_2D_FORWARD_PACKET * rg_dtype_size(tensor->dtype)) == 0);
 }
 
-static void *data_of(const rg_tensor *tensor) { return tensor->dtype == RG_DTYPE_NONE ? NULL : tensor->data; }
-
 static rg_status run_dense(const rg_problem *problem, int64_t elements, const rg_cuda_call *call) {
   const rg_tensor *t = problem->tensor;
   const rope_2d_forward_shape shape = rope_2d_forward_tune(elements);
   const rg_dtype dtype = t[rg_given(problem, FORWARD_COS) ? FORWARD_COS : FORWARD_SIN].dtype;
   const int first = dtype == RG_BF16 ? BF16 : dtype == RG_F16 ? F16 : F32;
   const rope_2d_forward_dense_params params = {.idx_theta = t[FORWARD_IDX_THETA].data,
-                                               .cos = data_of(&t[FORWARD_COS]),
-                                               .sin = data_of(&t[FORWARD_SIN]),
+                                               .cos = rg_data_of(&t[FORWARD_COS]),
+                                               .sin = rg_data_of(&t[FORWARD_SIN]),
                                                .elements = elements};
   const rg_cuda_launch launch = {.kernel = first + (shape.used_once ? DENSE_ONCE : DENSE),
                                  .blocks = rg_divide_up(elements, (int64_t)ROPE_2D_FORWARD_PACKET * shape.threads),

@@ -161,11 +161,6 @@ static rope_apply_forward_rows rows_of(const rg_tensor *tensor) {
                                    .position = size * stride_of(tensor, has_heads ? 2 : 1)};
 }
 
-static rope_apply_forward_divisor divisor(int64_t count) {
-  return (rope_apply_forward_divisor){.inverse = count > 1 ? UINT64_MAX / (uint64_t)count + 1 : 0,
-                                      .count = (uint32_t)count};
-}
-
 /* Do the heads of a position lie closer together than its positions, as in [B, S, H, D]? */
 static bool heads_inside(const side_tensors *side) {
   const int64_t head = stride_of(side->x, 1), position = stride_of(side->x, 2);
@@ -204,11 +199,11 @@ static bool run_vectors(const work *w, int64_t elements, const rg_cuda_call *cal
       .heads_of_q = (uint32_t)w->side[0].heads,
       .heads = (uint32_t)heads,
       .seq_len = (uint32_t)w->seq_len,
-      .inner = divisor(chunks_inside ? chunks : tiles),
-      .outer = divisor(chunks_inside ? tiles : chunks),
+      .inner = rg_divider_of(chunks_inside ? chunks : tiles),
+      .outer = rg_divider_of(chunks_inside ? tiles : chunks),
       .chunks_inside = chunks_inside,
-      .lanes = divisor(lanes),
-      .rows = divisor(rows),
+      .lanes = rg_divider_of(lanes),
+      .rows = rg_divider_of(rows),
       .groups = (uint32_t)groups,
       .pair_lanes = (uint32_t)(w->rotary_dim / (2 * elements))};
   const rg_cuda_launch launch = {

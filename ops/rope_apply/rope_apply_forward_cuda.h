@@ -3,6 +3,7 @@
 #define ROPEGRAD_OPS_ROPE_APPLY_FORWARD_CUDA_H
 
 #include "src/cuda/device_tensor.h"
+#include "src/cuda/divide.h"
 
 /* ---- the tuned kernels: rows in vectors ---- */
 
@@ -26,12 +27,6 @@ typedef struct rope_apply_forward_side {
   rope_apply_forward_rows x, y;
 } rope_apply_forward_side;
 
-/* A number by which block and thread numbers are divided. */
-typedef struct rope_apply_forward_divisor {
-  uint64_t inverse; /* 2^64 / count rounded up; for a count of 1 it is not used */
-  uint32_t count;
-} rope_apply_forward_divisor;
-
 /* A block's threads: [groups][rows][lanes]. A lane owns two vectors of a row: of what is rotated vector `lane` of either
  * half, of what passes through likewise. Blocks: [B][tiles][chunks] or [B][chunks][tiles], where a tile is `rows`
  * positions and a chunk groups * UNROLL heads. */
@@ -40,10 +35,10 @@ typedef struct rope_apply_forward_params {
   rope_apply_forward_rows cosine, sine;
   uint32_t heads_of_q; /* heads [0, heads_of_q) are those of q, [heads_of_q, heads) those of k */
   uint32_t heads, seq_len;
-  rope_apply_forward_divisor inner, outer; /* of a block's number: tiles and chunks in the order of the grid */
+  rg_divider inner, outer; /* of a block's number: tiles and chunks in the order of the grid */
   bool chunks_inside;
   /* For the kernels for any size of rows: */
-  rope_apply_forward_divisor lanes, rows; /* of a thread's number */
+  rg_divider lanes, rows; /* of a thread's number */
   uint32_t groups;
   uint32_t pair_lanes; /* the lanes after them copy */
 } rope_apply_forward_params;

@@ -128,12 +128,6 @@ static __device__ __forceinline__ lane_vectors<typename Kind::T, Kind::V> rotate
 
 /* ---- where threads and rows are ---- */
 
-static __device__ __forceinline__ uint32_t divide(uint32_t number, const rope_apply_forward_divisor &by) {
-  const uint32_t low = static_cast<uint32_t>(by.inverse), high = static_cast<uint32_t>(by.inverse >> 32);
-  const uint64_t product = __umulhi(number, low) + static_cast<uint64_t>(number) * high;
-  return by.count == 1 ? number : static_cast<uint32_t>(product >> 32);
-}
-
 struct forward_place {
   uint32_t b, s, head; /* the first of the thread's heads; the others follow `step` apart */
   uint32_t step;
@@ -144,15 +138,15 @@ struct forward_place {
 
 template <typename Kind>
 static __device__ __forceinline__ forward_place place_of_thread(const rope_apply_forward_params &p) {
-  const uint32_t lanes = Kind::LANES ? Kind::LANES : p.lanes.count, rows = Kind::ROWS ? Kind::ROWS : p.rows.count;
-  const uint32_t slot = Kind::LANES ? threadIdx.x / Kind::LANES : divide(threadIdx.x, p.lanes);
-  const uint32_t group = Kind::ROWS ? slot / Kind::ROWS : divide(slot, p.rows);
+  const uint32_t lanes = Kind::LANES ? Kind::LANES : p.lanes.divisor, rows = Kind::ROWS ? Kind::ROWS : p.rows.divisor;
+  const uint32_t slot = Kind::LANES ? threadIdx.x / Kind::LANES : rg_divide(threadIdx.x, p.lanes);
+  const uint32_t group = Kind::ROWS ? slot / Kind::ROWS : rg_divide(slot, p.rows);
   const uint32_t lane = threadIdx.x - slot * lanes, row = slot - group * rows;
   const uint32_t pair_lanes = Kind::LANES ? Kind::LANES : p.pair_lanes;
-  const uint32_t rest = divide(blockIdx.x, p.inner), inner = blockIdx.x - rest * p.inner.count;
+  const uint32_t rest = rg_divide(blockIdx.x, p.inner), inner = blockIdx.x - rest * p.inner.divisor;
   forward_place at;
-  at.b = divide(rest, p.outer);
-  const uint32_t outer = rest - at.b * p.outer.count;
+  at.b = rg_divide(rest, p.outer);
+  const uint32_t outer = rest - at.b * p.outer.divisor;
   const uint32_t tile = p.chunks_inside ? outer : inner, chunk = p.chunks_inside ? inner : outer;
   at.s = tile * rows + row;
   at.step = Kind::GROUPS ? Kind::GROUPS : p.groups;

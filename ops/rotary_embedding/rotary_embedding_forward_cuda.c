@@ -25,8 +25,6 @@ static const char *const kernels[] = {
 /* Threads of a block of the kernels that are not tuned, at most. */
 enum { THREADS = 256, PACKET = ROTARY_EMBEDDING_FORWARD_PACKET };
 
-static void *data_of(const rg_tensor *tensor) { return tensor->dtype == RG_DTYPE_NONE ? NULL : tensor->data; }
-
 /* Whether every packet that begins at a multiple of PACKET elements is aligned to its size. */
 static bool packets_aligned(const rg_tensor *tensor) {
   return (uintptr_t)tensor->data % (PACKET * rg_dtype_size(tensor->dtype)) == 0;
@@ -59,9 +57,9 @@ static rg_status run_rows(const rg_problem *problem, float scaling, const rg_cud
       .position_ids = rg_device_tensor_of(&t[FORWARD_POSITION_IDS]),
       .inv_freq = t[FORWARD_INV_FREQ].data,
       .inv_freq_stride = t[FORWARD_INV_FREQ].stride[0],
-      .emb = data_of(&t[FORWARD_EMB]),
-      .cos = data_of(&t[FORWARD_COS]),
-      .sin = data_of(&t[FORWARD_SIN]),
+      .emb = rg_data_of(&t[FORWARD_EMB]),
+      .cos = rg_data_of(&t[FORWARD_COS]),
+      .sin = rg_data_of(&t[FORWARD_SIN]),
       .rows = (uint32_t)rows,
       .seq_len = (uint32_t)S,
       .batch_multiplier = (uint32_t)(((UINT64_C(1) << shift) - 1) / (uint64_t)S + 1),

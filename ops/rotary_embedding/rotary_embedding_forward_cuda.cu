@@ -6,14 +6,6 @@
 
 typedef rotary_embedding_forward_rows_params rows_params;
 
-/* An angle is a product rounded by itself. */
-static __device__ __forceinline__ float angle_of(float position, float inv_freq) {
-  return __fmul_rn(position, inv_freq);
-}
-static __device__ __forceinline__ double angle_of(double position, double inv_freq) {
-  return __dmul_rn(position, inv_freq);
-}
-
 template <typename T, int N>
 static __device__ __forceinline__ void store_twice(T *tensor, int64_t at, uint32_t half, const float (&value)[N]) {
   const rg_packet<T, N> packet = rg_pack<T, N>(value);
@@ -48,7 +40,7 @@ static __device__ __forceinline__ void rows(const rows_params &p) {
   const int64_t at = static_cast<int64_t>(row) * (2 * half) + j;
   float theta[N], sine[N], cosine[N];
 #pragma unroll
-  for (int i = 0; i < N; ++i) theta[i] = angle_of(position, inv_freq.element[i]);
+  for (int i = 0; i < N; ++i) theta[i] = rg_angle_of(position, inv_freq.element[i]);
   if (p.emb != nullptr) store_twice<float, N>(p.emb, at, half, theta);
   rg_sincos_all<N>(theta, sine, cosine);
 #pragma unroll
@@ -86,8 +78,8 @@ static __device__ __forceinline__ void general(const rotary_embedding_forward_ge
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < p.angles; i += step) {
     const int64_t row = i / p.half, j = i - row * p.half;
     const int64_t b = row / p.seq_len, s = row - b * p.seq_len;
-    const Real theta = angle_of(position_at<Real>(p.position_ids, rg_offset(p.position_ids, b, s)),
-                                rg_load<Real>(p.inv_freq, rg_offset(p.inv_freq, b, j)));
+    const Real theta = rg_angle_of(position_at<Real>(p.position_ids, rg_offset(p.position_ids, b, s)),
+                                   rg_load<Real>(p.inv_freq, rg_offset(p.inv_freq, b, j)));
     Real sine, cosine;
     rg_sincos(theta, &sine, &cosine);
     for (int64_t d = j; d < 2 * p.half; d += p.half) {

@@ -25,8 +25,6 @@ static const char *const kernels[] = {
 /* Threads of a block of the kernels that are not tuned. */
 enum { THREADS = 256, PACKET = VISION_ROTARY_FORWARD_PACKET };
 
-static void *data_of(const rg_tensor *tensor) { return tensor->dtype == RG_DTYPE_NONE ? NULL : tensor->data; }
-
 /* Whether the kernels for rows without gaps can take the problem. */
 static bool takes_packets(const rg_problem *problem) {
   const rg_tensor *t = problem->tensor, *pos_ids = &t[FORWARD_POS_IDS];
@@ -52,9 +50,9 @@ static rg_status run_packets(const rg_problem *problem, const rg_cuda_call *call
   const vision_rotary_forward_dense_params params = {.inv_freq = t[FORWARD_INV_FREQ].data,
                                                      .pos_ids = t[FORWARD_POS_IDS].data,
                                                      .pos_ids_stride = t[FORWARD_POS_IDS].stride[0],
-                                                     .emb = data_of(&t[FORWARD_EMB]),
-                                                     .cos = data_of(&t[FORWARD_COS]),
-                                                     .sin = data_of(&t[FORWARD_SIN]),
+                                                     .emb = rg_data_of(&t[FORWARD_EMB]),
+                                                     .cos = rg_data_of(&t[FORWARD_COS]),
+                                                     .sin = rg_data_of(&t[FORWARD_SIN]),
                                                      .packets = (uint32_t)packets,
                                                      .quarter = (uint32_t)Q};
   const rg_dtype dtype = t[rg_given(problem, FORWARD_COS) ? FORWARD_COS : FORWARD_SIN].dtype;

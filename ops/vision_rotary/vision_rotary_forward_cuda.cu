@@ -6,14 +6,6 @@
 
 enum { QUARTERS = 4, POSITION_AXES = 2 };
 
-/* An angle is a product rounded by itself. */
-static __device__ __forceinline__ float angle_of(float position, float inv_freq) {
-  return __fmul_rn(position, inv_freq);
-}
-static __device__ __forceinline__ double angle_of(double position, double inv_freq) {
-  return __dmul_rn(position, inv_freq);
-}
-
 template <typename T, int N>
 static __device__ __forceinline__ void store(T *tensor, int64_t at, const float (&value)[N]) {
   rg_store_packet<RG_CACHE_DEFAULT, T, N>(tensor + at, rg_pack<T, N>(value));
@@ -42,7 +34,7 @@ static __device__ __forceinline__ void dense(const vision_rotary_forward_dense_p
   asm volatile("cvt.rn.f32.s64 %0, %1;" : "=f"(of_row) : "l"(position.x));
   asm volatile("cvt.rn.f32.s64 %0, %1;" : "=f"(of_col) : "l"(position.y));
 #pragma unroll
-  for (int i = 0; i < N; ++i) theta[i] = angle_of(of_column[i] ? of_col : of_row, inv_freq[i]);
+  for (int i = 0; i < N; ++i) theta[i] = rg_angle_of(of_column[i] ? of_col : of_row, inv_freq[i]);
   const int64_t at = static_cast<int64_t>(row) * (2 * half) + column;
   if (p.emb != nullptr) store(p.emb, at, theta);
   rg_sincos_all<N>(theta, sine, cosine);
@@ -71,7 +63,7 @@ static __device__ __forceinline__ void general(const vision_rotary_forward_gener
     const int axis = column >= p.quarter;
     const Real position = static_cast<Real>(rg_load_index(p.pos_ids, rg_offset(p.pos_ids, row, axis)));
     const Real inv_freq = rg_load<Real>(p.inv_freq, (column - axis * p.quarter) * p.inv_freq.stride[0]);
-    const Real theta = angle_of(position, inv_freq);
+    const Real theta = rg_angle_of(position, inv_freq);
     Real sine, cosine;
     rg_sincos(theta, &sine, &cosine);
     for (int64_t d = column; d < 2 * half; d += half) {

@@ -10,9 +10,12 @@ typedef struct rg_device_tensor {
   rg_dtype dtype;
 } rg_device_tensor;
 
+/* NULL for what is not given. */
+static inline void *rg_data_of(const rg_tensor *tensor) { return tensor->dtype == RG_DTYPE_NONE ? NULL : tensor->data; }
+
 static inline rg_device_tensor rg_device_tensor_of(const rg_tensor *tensor) {
   rg_device_tensor made;
-  made.data = tensor->dtype == RG_DTYPE_NONE ? NULL : tensor->data;
+  made.data = rg_data_of(tensor);
   for (int axis = 0; axis < RG_MAX_RANK; ++axis) made.stride[axis] = tensor->stride[axis];
   made.dtype = tensor->dtype;
   return made;

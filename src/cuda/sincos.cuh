@@ -4,6 +4,12 @@
 #ifndef ROPEGRAD_SRC_CUDA_SINCOS_CUH
 #define ROPEGRAD_SRC_CUDA_SINCOS_CUH
 
+/* An angle is a product rounded by itself: no sum may take it in unrounded. */
+__device__ __forceinline__ float rg_angle_of(float position, float inv_freq) { return __fmul_rn(position, inv_freq); }
+__device__ __forceinline__ double rg_angle_of(double position, double inv_freq) {
+  return __dmul_rn(position, inv_freq);
+}
+
 /* Beyond this many radians the slow functions are taken. */
 #define RG_SINCOS_LIMIT 0x1p20f
 
