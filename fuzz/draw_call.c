@@ -49,26 +49,27 @@ static void draw_params(drawn_call *call, byte_source *s) {
   static const int64_t integers[] = {0, 2, 0, 4, 0, 6};
   for (int p = 0; p < call->op->num_params; ++p) {
     const rg_param_spec *spec = &call->op->params[p];
-    char *place = (char *)call->args + spec->offset;
+    rg_param_value value = {0};
     const bool odd = one_in(s, 32);
     switch (spec->kind) {
       case RG_PARAM_DOUBLE:
-        *(double *)place = PICK(s, numbers);
-        if (odd) memcpy(place, &(int64_t){word(s)}, sizeof(double));
+        value.number = PICK(s, numbers);
+        if (odd) memcpy(&value.number, &(int64_t){word(s)}, sizeof value.number);
         break;
       case RG_PARAM_INT64:
-        *(int64_t *)place = odd ? wild(s) : PICK(s, integers);
+        value.integer = odd ? wild(s) : PICK(s, integers);
         break;
       case RG_PARAM_BOOL:
-        *(bool *)place = byte(s) & 1;
+        value.flag = byte(s) & 1;
         break;
       case RG_PARAM_ENUM: {
         int count = 0;
         while (spec->values[count]) ++count;
-        *(int *)place = odd ? (int)wild(s) : (int)(byte(s) % (uint32_t)count);
+        value.choice = odd ? (int)wild(s) : (int)(byte(s) % (uint32_t)count);
         break;
       }
     }
+    rg_dev_set_param(call->op, call->args, p, value);
   }
 }
 

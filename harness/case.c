@@ -24,24 +24,7 @@ void rgh_case_free(rgh_case *item) {
 /* ---- options ---- */
 
 void rgh_case_set_params(const rgh_case *item, void *args) {
-  for (int p = 0; p < item->op->num_params; ++p) {
-    const rg_param_spec *spec = &item->op->params[p];
-    char *place = (char *)args + spec->offset;
-    switch (spec->kind) {
-      case RG_PARAM_DOUBLE:
-        *(double *)place = item->param[p].number;
-        break;
-      case RG_PARAM_INT64:
-        *(int64_t *)place = item->param[p].integer;
-        break;
-      case RG_PARAM_BOOL:
-        *(bool *)place = item->param[p].flag;
-        break;
-      case RG_PARAM_ENUM:
-        *(int *)place = item->param[p].choice;
-        break;
-    }
-  }
+  for (int p = 0; p < item->op->num_params; ++p) rg_dev_set_param(item->op, args, p, item->param[p]);
 }
 
 bool rgh_case_in_place(const rgh_case *item) {

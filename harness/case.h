@@ -48,18 +48,11 @@ typedef struct rgh_fill {
   double interleaved;  /* rope fills: not 0 when elements 2j and 2j+1 share an angle, and not j and j + R/2 */
 } rgh_fill;
 
-typedef union rgh_param_value {
-  double number;
-  int64_t integer;
-  bool flag;
-  int choice;
-} rgh_param_value;
-
 typedef struct rgh_case {
   const rg_operator *op;
   char *name;               /* unique within the suite's cases of the operator; owned */
   int64_t dim[RG_MAX_DIMS]; /* in the order of op->dims, derived ones included; -1: a descriptive one not given */
-  rgh_param_value param[RG_MAX_PARAMS];
+  rg_param_value param[RG_MAX_PARAMS];
   rg_dtype dtype[RG_MAX_TENSORS];
   rgh_layout layout[RG_MAX_TENSORS];
   rgh_fill fill[RG_MAX_TENSORS]; /* inputs; never RGH_FILL_DEFAULT once the case is finished */

@@ -12,20 +12,6 @@ enum { MAX_NAME = 96 };
 
 /* ---- names of the operator's tables ---- */
 
-static int find_tensor(const rg_operator *op, const char *name) {
-  for (int t = 0; t < op->num_tensors; ++t) {
-    if (strcmp(op->tensors[t].name, name) == 0) return t;
-  }
-  return -1;
-}
-
-static int find_param(const rg_operator *op, const char *name) {
-  for (int p = 0; p < op->num_params; ++p) {
-    if (strcmp(op->params[p].name, name) == 0) return p;
-  }
-  return -1;
-}
-
 static int find_dim(const rg_operator *op, const char *name) {
   for (int d = 0; d < op->num_dims; ++d) {
     if (op->dims[d].kind != RG_DIM_DERIVED && strcmp(op->dims[d].name, name) == 0) return d;
@@ -61,7 +47,7 @@ static bool read_fill_name(const json_t *value, const char *path, rgh_fill *fill
   return true;
 }
 
-static bool read_param(const json_t *value, const rg_param_spec *spec, rgh_param_value *param, rgh_message *why) {
+static bool read_param(const json_t *value, const rg_param_spec *spec, rg_param_value *param, rgh_message *why) {
   switch (spec->kind) {
     case RG_PARAM_DOUBLE:
       if (!json_is_number(value)) {
@@ -99,7 +85,7 @@ static bool read_params(json_t *json, rgh_case *item, rgh_message *why) {
   const char *key;
   json_t *value;
   json_object_foreach(json, key, value) {
-    const int p = find_param(op, key), t = find_tensor(op, key);
+    const int p = rg_dev_find_param(op, key), t = rg_dev_find_tensor(op, key);
     const bool integer_input = t >= 0 && op->tensors[t].role == RG_INPUT &&
                                (op->tensors[t].dtypes == RG_DTYPES_INT64 || op->tensors[t].dtypes == RG_DTYPES_INDEX);
     char path[160];
@@ -122,7 +108,7 @@ static bool read_dtypes(json_t *json, rgh_case *item, rgh_message *why) {
   const char *key;
   json_t *value;
   json_object_foreach(json, key, value) {
-    const int named = find_tensor(op, key);
+    const int named = rg_dev_find_tensor(op, key);
     if (named < 0) return unknown(op, "dtypes", key, "tensor", why);
     char path[160];
     snprintf(path, sizeof path, "dtypes.%s", key);
@@ -147,7 +133,7 @@ static bool read_layouts(json_t *json, rgh_case *item, rgh_message *why) {
   const char *key;
   json_t *value;
   json_object_foreach(json, key, value) {
-    const int t = find_tensor(item->op, key);
+    const int t = rg_dev_find_tensor(item->op, key);
     if (t < 0) return unknown(item->op, "layouts", key, "tensor", why);
     if (!json_is_object(value))
       return rgh_fail(why, "layouts.%s: expected an object, got %s", key, rgh_json_kind(value));
@@ -160,7 +146,7 @@ static bool read_inputs(json_t *json, rgh_case *item, rgh_message *why) {
   const char *tensor, *key;
   json_t *input, *value;
   json_object_foreach(json, tensor, input) {
-    const int t = find_tensor(item->op, tensor);
+    const int t = rg_dev_find_tensor(item->op, tensor);
     if (t < 0 || item->op->tensors[t].role != RG_INPUT) return unknown(item->op, "inputs", tensor, "input", why);
     if (!json_is_object(input))
       return rgh_fail(why, "inputs.%s: expected an object, got %s", tensor, rgh_json_kind(input));
@@ -193,7 +179,7 @@ static bool read_tensor_set(const json_t *json, const rg_operator *op, const cha
     snprintf(path, sizeof path, "%s[%zu]", group, i);
     const char *name = rgh_json_text(json_array_get(json, i), path, why);
     if (name == NULL) return false;
-    const int t = find_tensor(op, name);
+    const int t = rg_dev_find_tensor(op, name);
     if (t < 0 || (allowed & RG_BIT(t)) == 0) return rgh_fail(why, "%s: \"%s\" cannot stand here", path, name);
     *set |= RG_BIT(t);
   }

@@ -9,10 +9,8 @@ enum { PATH_BYTES = 256 };
 /* ---- which operator ---- */
 
 static const rg_tensor_spec *find_tensor(const rg_operator *op, const char *name, rg_role role) {
-  for (int t = 0; t < op->num_tensors; t++) {
-    if (strcmp(op->tensors[t].name, name) == 0 && op->tensors[t].role == role) return &op->tensors[t];
-  }
-  return NULL;
+  const int t = rg_dev_find_tensor(op, name);
+  return t >= 0 && op->tensors[t].role == role ? &op->tensors[t] : NULL;
 }
 
 static bool is_argument(const rg_operator *op, const char *name) {

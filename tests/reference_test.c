@@ -42,10 +42,7 @@ static bool is_index(const rg_tensor_spec *spec) {
 static int find_tensor(const rg_operator *op, const char *prefix, const char *name) {
   char full[64];
   snprintf(full, sizeof full, "%s%s", prefix, name);
-  for (int t = 0; t < op->num_tensors; ++t) {
-    if (strcmp(op->tensors[t].name, full) == 0) return t;
-  }
-  return -1;
+  return rg_dev_find_tensor(op, full);
 }
 
 static int64_t elements_of(const side *s, int t) {
@@ -100,26 +97,10 @@ static void free_side(side *s) {
   for (int t = 0; t < s->op->num_tensors; ++t) free(s->data[t]);
 }
 
-static void set_param(side *s, const char *name, int64_t value) {
-  for (int p = 0; p < s->op->num_params; ++p) {
-    const rg_param_spec *spec = &s->op->params[p];
-    if (strcmp(spec->name, name) != 0) continue;
-    char *at = s->args + spec->offset;
-    switch (spec->kind) {
-      case RG_PARAM_DOUBLE:
-        *(double *)at = 0.25 * (double)value;
-        break;
-      case RG_PARAM_INT64:
-        *(int64_t *)at = value;
-        break;
-      case RG_PARAM_BOOL:
-        *(bool *)at = value != 0;
-        break;
-      case RG_PARAM_ENUM:
-        *(int *)at = (int)value;
-        break;
-    }
-  }
+/* Sets the option of that name where the operator has it. */
+static void set_param(side *s, const char *name, rg_param_value value) {
+  const int p = rg_dev_find_param(s->op, name);
+  if (p >= 0) rg_dev_set_param(s->op, s->args, p, value);
 }
 
 static void run(rg_context *context, side *s) {
@@ -178,7 +159,8 @@ static double worst_difference(rg_context *context, side *forward, side *backwar
 }
 
 typedef struct options {
-  int64_t style, rotary_dim, sin_pairing, rounding;
+  int style, sin_pairing, rounding; /* choices, by number */
+  int64_t rotary_dim;
   bool shared_tables;
 } options;
 
@@ -190,11 +172,11 @@ static double difference_with(rg_op_id id, const int64_t *dim, const options *wi
   for (int direction = 0; direction < RG_NUM_DIRECTIONS; ++direction) {
     side *s = &sides[direction];
     make_side(s, rg_dev_operator(id, (rg_direction)direction), dim, with->shared_tables);
-    set_param(s, "style", with->style);
-    set_param(s, "rotary_dim", with->rotary_dim);
-    set_param(s, "sin_pairing", with->sin_pairing);
-    set_param(s, "rounding", with->rounding);
-    set_param(s, "attention_scaling", 3);
+    set_param(s, "style", (rg_param_value){.choice = with->style});
+    set_param(s, "rotary_dim", (rg_param_value){.integer = with->rotary_dim});
+    set_param(s, "sin_pairing", (rg_param_value){.choice = with->sin_pairing});
+    set_param(s, "rounding", (rg_param_value){.choice = with->rounding});
+    set_param(s, "attention_scaling", (rg_param_value){.number = 0.75});
   }
   const double worst = worst_difference(context, &sides[RG_FORWARD], &sides[RG_BACKWARD]);
   for (int direction = 0; direction < RG_NUM_DIRECTIONS; ++direction) free_side(&sides[direction]);
@@ -202,12 +184,7 @@ static double difference_with(rg_op_id id, const int64_t *dim, const options *wi
   return worst;
 }
 
-static bool has_param(const rg_operator *op, const char *name) {
-  for (int p = 0; p < op->num_params; ++p) {
-    if (strcmp(op->params[p].name, name) == 0) return true;
-  }
-  return false;
-}
+static bool has_param(const rg_operator *op, const char *name) { return rg_dev_find_param(op, name) >= 0; }
 
 static bool has_tables(const rg_operator *op) {
   for (int t = 0; t < op->num_tensors; ++t) {

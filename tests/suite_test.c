@@ -16,19 +16,15 @@ static rgh_suite parse(const char *text) {
 }
 
 static int tensor_of(const rg_operator *op, const char *name) {
-  for (int t = 0; t < op->num_tensors; ++t) {
-    if (strcmp(op->tensors[t].name, name) == 0) return t;
-  }
-  fail_msg("%s has no tensor %s", op->name, name);
-  return -1;
+  const int t = rg_dev_find_tensor(op, name);
+  if (t < 0) fail_msg("%s has no tensor %s", op->name, name);
+  return t;
 }
 
 static int param_of(const rg_operator *op, const char *name) {
-  for (int p = 0; p < op->num_params; ++p) {
-    if (strcmp(op->params[p].name, name) == 0) return p;
-  }
-  fail_msg("%s has no option %s", op->name, name);
-  return -1;
+  const int p = rg_dev_find_param(op, name);
+  if (p < 0) fail_msg("%s has no option %s", op->name, name);
+  return p;
 }
 
 /* {"suite", "cases": [one rope_apply case with `more` after its sizes]} */

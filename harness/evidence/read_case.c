@@ -109,9 +109,8 @@ static void read_verdict(const json_t *source, rge_entry *entry, rge_case *item)
   const char *tensor = json_string_value(json_object_get(json_object_get(verdict, "worst"), "tensor"));
   const char *reason = json_string_value(json_object_get(verdict, "reason"));
   item->allowance_used = json_is_number(used) ? json_number_value(used) : -1;
-  for (int t = 0; tensor != NULL && t < entry->op->num_tensors; t++) {
-    if (strcmp(entry->op->tensors[t].name, tensor) == 0) item->worst_tensor = entry->op->tensors[t].name;
-  }
+  const int worst = tensor != NULL ? rg_dev_find_tensor(entry->op, tensor) : -1;
+  if (worst >= 0) item->worst_tensor = entry->op->tensors[worst].name;
   if (!item->timed) {
     item->reason = strdup(reason != NULL && *reason != '\0' ? reason : "not timed");
     return;

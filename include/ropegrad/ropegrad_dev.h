@@ -112,6 +112,14 @@ typedef struct rg_param_spec {
   double suggested;          /* doubles: what a case gets that does not name it */
 } rg_param_spec;
 
+/* An option's value: its kind says which member has it. */
+typedef union rg_param_value {
+  double number;
+  int64_t integer;
+  bool flag;
+  int choice;
+} rg_param_value;
+
 /* A tensor of a call, resolved: data points at element [0, ..., 0], strides count elements. */
 typedef struct rg_tensor {
   void *data;
@@ -189,9 +197,14 @@ const rg_operator *rg_dev_operator(rg_op_id id, rg_direction direction);
 const rg_operator *rg_dev_operator_at(int index); /* 0 <= index < RG_NUM_OPERATORS */
 int rg_dev_find_operator(const char *name);       /* an index, or -1 */
 
-/* The pointer that `args` holds for tensor number `tensor`, and how to set it. */
+/* The number of a tensor or an option by its name, or -1. */
+int rg_dev_find_tensor(const rg_operator *op, const char *name);
+int rg_dev_find_param(const rg_operator *op, const char *name);
+
+/* The pointer that `args` holds for tensor number `tensor`, and how to set it and option number `param`. */
 const DLTensor *rg_dev_get_tensor(const rg_operator *op, const void *args, int tensor);
 void rg_dev_set_tensor(const rg_operator *op, void *args, int tensor, const DLTensor *value);
+void rg_dev_set_param(const rg_operator *op, void *args, int param, rg_param_value value);
 bool rg_dev_in_place(const rg_operator *op, const void *args);
 
 /* Number of elements; 0 when any size is 0. */

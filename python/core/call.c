@@ -52,26 +52,28 @@ static bool read_tensor(PyObject *given, int t, DLDevice device, core_reader rea
   return true;
 }
 
-static bool read_param(PyObject *given, const rg_param_spec *param, core_call *call) {
-  char *place = (char *)&call->args + param->offset;
-  switch (param->kind) {
+static bool read_param(PyObject *given, int p, core_call *call) {
+  rg_param_value value = {0};
+  switch (call->op->params[p].kind) {
     case RG_PARAM_DOUBLE:
-      *(double *)place = PyFloat_AsDouble(given);
+      value.number = PyFloat_AsDouble(given);
       break;
     case RG_PARAM_INT64:
-      *(int64_t *)place = PyLong_AsLongLong(given);
+      value.integer = PyLong_AsLongLong(given);
       break;
     case RG_PARAM_BOOL:
-      *(bool *)place = PyObject_IsTrue(given) > 0;
+      value.flag = PyObject_IsTrue(given) > 0;
       break;
     case RG_PARAM_ENUM: {
-      const long value = PyLong_AsLong(given);
+      const long choice = PyLong_AsLong(given);
       /* What no enum holds is out of range, and stays so. */
-      *(int *)place = value < INT_MIN || value > INT_MAX ? -1 : (int)value;
+      value.choice = choice < INT_MIN || choice > INT_MAX ? -1 : (int)choice;
       break;
     }
   }
-  return !PyErr_Occurred();
+  if (PyErr_Occurred()) return false;
+  rg_dev_set_param(call->op, &call->args, p, value);
+  return true;
 }
 
 bool core_read_call(PyObject *arguments, DLDevice device, core_reader reader, core_call *call) {
@@ -94,7 +96,7 @@ bool core_read_call(PyObject *arguments, DLDevice device, core_reader reader, co
     if (given != Py_None && !read_tensor(given, t, device, reader, call)) return false;
   }
   for (int p = 0; p < op->num_params; ++p) {
-    if (!read_param(PyTuple_GetItem(params, p), &op->params[p], call)) return false;
+    if (!read_param(PyTuple_GetItem(params, p), p, call)) return false;
   }
   return true;
 }

@@ -15,43 +15,32 @@ typedef union arguments_struct {
   char bytes[1024];
 } arguments_struct;
 
-static int find_tensor(const char *name) {
-  for (int t = 0; t < SOLUTION_CONTRACT.num_tensors; ++t) {
-    if (strcmp(SOLUTION_CONTRACT.tensors[t].name, name) == 0) return t;
-  }
-  return -1;
-}
-
-static const rg_param_spec *find_param(const char *name) {
-  for (int p = 0; p < SOLUTION_CONTRACT.num_params; ++p) {
-    if (strcmp(SOLUTION_CONTRACT.params[p].name, name) == 0) return &SOLUTION_CONTRACT.params[p];
-  }
-  return NULL;
-}
-
 /* The options that the benchmark's problem fixes; of these all are choices among names. */
 static rg_status set_options(char *args, rg_error *error) {
   const char *const *option = SOLUTION_CONTRACT.benchmark->options;
   for (; option != NULL && option[0] != NULL; option += 2) {
-    const rg_param_spec *spec = find_param(option[0]);
-    int value = 0;
-    while (spec != NULL && spec->values[value] != NULL && strcmp(spec->values[value], option[1]) != 0) ++value;
-    if (spec == NULL || spec->values[value] == NULL) {
+    const int p = rg_dev_find_param(&SOLUTION_CONTRACT, option[0]);
+    const char *const *values = p < 0 ? NULL : SOLUTION_CONTRACT.params[p].values;
+    rg_param_value value = {.choice = 0};
+    while (values != NULL && values[value.choice] != NULL && strcmp(values[value.choice], option[1]) != 0) {
+      ++value.choice;
+    }
+    if (values == NULL || values[value.choice] == NULL) {
       return rg_fail(error, RG_ERR_INTERNAL, "there is no option %s = %s", option[0], option[1]);
     }
-    memcpy(args + spec->offset, &value, sizeof value);
+    rg_dev_set_param(&SOLUTION_CONTRACT, args, p, value);
   }
   return RG_OK;
 }
 
 static rg_status set_number(char *args, const char *name, double number, rg_error *error) {
-  const rg_param_spec *spec = find_param(name);
-  if (spec == NULL) return rg_fail(error, RG_ERR_INTERNAL, "there is no option %s", name);
-  if (spec->kind == RG_PARAM_DOUBLE) {
-    memcpy(args + spec->offset, &number, sizeof number);
-    return RG_OK;
+  const int p = rg_dev_find_param(&SOLUTION_CONTRACT, name);
+  if (p < 0) return rg_fail(error, RG_ERR_INTERNAL, "there is no option %s", name);
+  if (SOLUTION_CONTRACT.params[p].kind != RG_PARAM_DOUBLE) {
+    return rg_fail(error, RG_ERR_INTERNAL, "option %s is no number", name);
   }
-  return rg_fail(error, RG_ERR_INTERNAL, "option %s is no number", name);
+  rg_dev_set_param(&SOLUTION_CONTRACT, args, p, (rg_param_value){.number = number});
+  return RG_OK;
 }
 
 rg_status rgx_run(int device, void *queue, const rgx_argument *arguments, int num_arguments, rg_error *error) {
@@ -68,7 +57,7 @@ rg_status rgx_run(int device, void *queue, const rgx_argument *arguments, int nu
   if (op->args_size > sizeof args) return rg_fail(error, RG_ERR_INTERNAL, "%s has too many arguments", op->name);
   rg_status status = set_options(args.bytes, error);
   for (int i = 0; i < num_arguments && status == RG_OK; ++i) {
-    const int t = find_tensor(names[i]);
+    const int t = rg_dev_find_tensor(op, names[i]);
     if (arguments[i].is_tensor != (t >= 0)) {
       status = rg_fail(error, RG_ERR_NULL, "%s: %s: expected a %s", op->name, names[i], t >= 0 ? "tensor" : "number");
     } else if (t >= 0) {

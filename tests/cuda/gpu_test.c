@@ -178,11 +178,9 @@ static const char past_the_end[] =
 enum { BAD_PLACE = 4 };
 
 static int find_tensor(const rg_operator *op, const char *name) {
-  for (int t = 0; t < op->num_tensors; ++t) {
-    if (strcmp(op->tensors[t].name, name) == 0) return t;
-  }
-  fail_msg("%s has no tensor %s", op->name, name);
-  return -1;
+  const int t = rg_dev_find_tensor(op, name);
+  if (t < 0) fail_msg("%s has no tensor %s", op->name, name);
+  return t;
 }
 
 /* Sets one entry of an int64 input, on the host and on the GPU. */

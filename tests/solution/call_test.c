@@ -46,19 +46,12 @@ typedef struct given {
   int num_arguments;
 } given;
 
-static int find_tensor(const char *name) {
-  for (int t = 0; t < TEST_CONTRACT.num_tensors; ++t) {
-    if (strcmp(TEST_CONTRACT.tensors[t].name, name) == 0) return t;
-  }
-  return -1;
-}
-
 static void fill(given *g) {
   static char memory[MOST_ARGUMENTS][TENSOR_BYTES];
   const char *const *names = TEST_CONTRACT.benchmark->arguments;
   memset(g, 0, sizeof *g);
   for (; names[g->num_arguments] != NULL; ++g->num_arguments) {
-    const int i = g->num_arguments, t = find_tensor(names[i]);
+    const int i = g->num_arguments, t = rg_dev_find_tensor(&TEST_CONTRACT, names[i]);
     rgx_argument *argument = &g->arguments[i];
     argument->number = NUMBER;
     if (t < 0) continue;
@@ -92,15 +85,15 @@ static void arguments_arrive_by_place(void **state) {
   int outputs_begin = -1;
   for (int i = 0; i < g.num_arguments; ++i) {
     const char *name = TEST_CONTRACT.benchmark->arguments[i];
-    const int t = find_tensor(name);
+    const int t = rg_dev_find_tensor(&TEST_CONTRACT, name);
     if (t >= 0) {
       assert_ptr_equal(seen.tensor[t].data, g.arguments[i].tensor.data);
       if (TEST_CONTRACT.tensors[t].role == RG_OUTPUT && outputs_begin < 0) outputs_begin = i;
       assert_true((TEST_CONTRACT.tensors[t].role == RG_OUTPUT) == (outputs_begin >= 0));
       continue;
     }
-    int p = 0;
-    while (strcmp(TEST_CONTRACT.params[p].name, name) != 0) assert_true(++p < TEST_CONTRACT.num_params);
+    const int p = rg_dev_find_param(&TEST_CONTRACT, name);
+    assert_true(p >= 0);
     double number;
     memcpy(&number, seen_args + TEST_CONTRACT.params[p].offset, sizeof number);
     assert_true(number == NUMBER);
