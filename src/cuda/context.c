@@ -1,9 +1,9 @@
 #include "src/cuda/context.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "src/cuda/images.h"
+#include "src/cuda/kernel.h"
 
 rg_status rg_cuda_fail(const rg_cuda_driver *driver, CUresult result, const char *what, rg_error *error) {
   const char *name = NULL, *text = NULL;
@@ -164,24 +164,12 @@ rg_cuda_error_word *rg_cuda_error_word_of(const rg_cuda_call *call) {
 
 rg_status rg_cuda_launch_kernel(const rg_cuda_call *call, const rg_cuda_launch *launch, const void *params) {
   if (launch->blocks == 0) return RG_OK;
-  if (launch->blocks > INT32_MAX) {
-    return rg_fail(call->error, RG_ERR_OVERFLOW, "the call needs %" PRId64 " blocks, and a grid has at most %" PRId32,
-                   launch->blocks, INT32_MAX);
-  }
   const rg_cuda_context *cuda = call->cuda;
   const rg_cuda_driver *driver = cuda->driver;
-  CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                 .value.clusterDim = {launch->cluster, 1, 1}};
-  const CUlaunchConfig config = {.gridDimX = (unsigned)launch->blocks,
-                                 .gridDimY = 1,
-                                 .gridDimZ = 1,
-                                 .blockDimX = launch->threads,
-                                 .blockDimY = 1,
-                                 .blockDimZ = 1,
-                                 .sharedMemBytes = launch->shared_bytes,
-                                 .hStream = cuda->stream,
-                                 .attrs = &attribute,
-                                 .numAttrs = launch->cluster > 1};
+  CUlaunchAttribute attribute;
+  CUlaunchConfig config;
+  const rg_status status = rg_cuda_configure(launch, cuda->stream, &attribute, &config, call->error);
+  if (status != RG_OK) return status;
   void *arguments[] = {(void *)(uintptr_t)params};
   CUresult result = driver->cuCtxPushCurrent(cuda->primary);
   if (result != CUDA_SUCCESS) return rg_cuda_fail(driver, result, "cuCtxPushCurrent", call->error);

@@ -8,8 +8,6 @@
 /* The oldest architecture that the images have code for. */
 enum { RG_CUDA_MIN_COMPUTE_CAPABILITY = 80 };
 
-enum { RG_CUDA_ERROR_WORD_BYTES = 256 };
-
 struct rg_cuda_context {
   const rg_cuda_driver *driver;
   CUdevice handle;

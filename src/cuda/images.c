@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "src/cuda/context.h"
+#include "src/cuda/kernel.h"
 
 /* The driver keeps an image for all devices and contexts of the process, so it is handed over once: written under the
  * lock, never changed, never unloaded (other contexts may be using it). */
@@ -19,22 +20,6 @@ static CUresult library_of(const rg_cuda_driver *driver, int index, const rg_cud
   }
   *library = libraries[index];
   pthread_mutex_unlock(&lock);
-  return result;
-}
-
-/* Clusters of more than 8 blocks are asked for from compute capability 9.0 on, which has them. */
-enum { CLUSTERS_FROM = 90 };
-
-static CUresult allow_all(const rg_cuda_driver *driver, CUfunction kernel, const rg_cuda_device *device) {
-  int fixed_bytes = 0; /* shared memory that the kernel declares counts against the device's limit */
-  CUresult result = driver->cuFuncGetAttribute(&fixed_bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, kernel);
-  if (result == CUDA_SUCCESS) {
-    result = driver->cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                        device->shared_bytes - fixed_bytes);
-  }
-  if (result == CUDA_SUCCESS && device->compute_capability >= CLUSTERS_FROM) {
-    result = driver->cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
-  }
   return result;
 }
 
@@ -56,7 +41,9 @@ rg_status rg_cuda_load_kernels(const rg_cuda_driver *driver, int index, const rg
     CUkernel found = NULL;
     result = driver->cuLibraryGetKernel(&found, library, op->kernels[k]);
     if (result == CUDA_SUCCESS) result = driver->cuKernelGetFunction(&kernel[k], found);
-    if (result == CUDA_SUCCESS) result = allow_all(driver, kernel[k], device);
+    if (result == CUDA_SUCCESS) {
+      result = rg_cuda_allow_all(kernel[k], device, driver->cuFuncGetAttribute, driver->cuFuncSetAttribute);
+    }
     if (result != CUDA_SUCCESS) return fail(driver, result, op->kernels[k], error);
   }
   return RG_OK;

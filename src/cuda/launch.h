@@ -13,6 +13,9 @@ enum { RG_MAX_CUDA_KERNELS = 64 };
  * kernel leaves what it used zero again, so that the next call, or the replay of a captured one, starts alike. */
 enum { RG_CUDA_WORKSPACE_BYTES = 4 << 20 };
 
+/* Room for the error word, behind the workspace. */
+enum { RG_CUDA_ERROR_WORD_BYTES = 256 };
+
 /* Facts of the device. */
 typedef struct rg_cuda_device {
   int compute_capability; /* 10 * major + minor: 90 */

@@ -3,10 +3,10 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "solution_operator.h"
+#include "src/cuda/kernel.h"
 #include "src/solution/solution.h"
 
 extern const rg_cuda_operator SOLUTION_CUDA;
@@ -15,7 +15,7 @@ extern const rg_cuda_operator SOLUTION_CUDA;
 extern const unsigned char SOLUTION_IMAGE[], SOLUTION_IMAGE_END[];
 const unsigned char SOLUTION_IMAGE[] = {0}, SOLUTION_IMAGE_END[] = {0};
 
-enum { MOST_DEVICES = 64, ERROR_WORD_BYTES = 256, CLUSTERS_FROM = 90 };
+enum { MOST_DEVICES = 64 };
 
 /* Of the driver, which the runtime has loaded. */
 #define FUNCTIONS(X)     \
@@ -78,21 +78,9 @@ static rg_status read_facts(int device, rg_cuda_device *facts, rg_error *error) 
   return result == cudaSuccess ? RG_OK : fail_runtime(result, "reading the device's facts", error);
 }
 
-static CUresult allow_all(const functions *driver, CUfunction kernel, const rg_cuda_device *device) {
-  int fixed_bytes = 0; /* shared memory that the kernel declares counts against the device's limit */
-  CUresult result = driver->cuFuncGetAttribute(&fixed_bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, kernel);
-  if (result == CUDA_SUCCESS) {
-    result = driver->cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                        device->shared_bytes - fixed_bytes);
-  }
-  if (result == CUDA_SUCCESS && device->compute_capability >= CLUSTERS_FROM) {
-    result = driver->cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
-  }
-  return result;
-}
-
 static rg_status find_kernels(rg_cuda_context *cuda, rg_error *error) {
   const functions *driver = &cuda->driver;
+  CUfunction *kernel = cuda->kernel;
   cudaFunction_t landmark = NULL;
   const cudaError_t found = cudaGetFuncBySymbol(&landmark, rgx_any_kernel());
   if (found != cudaSuccess) return fail_runtime(found, "finding the kernels", error);
@@ -101,15 +89,17 @@ static rg_status find_kernels(rg_cuda_context *cuda, rg_error *error) {
   if (result != CUDA_SUCCESS) return fail(driver, result, "finding the kernels' module", error);
   for (int k = 0; SOLUTION_CUDA.kernels[k] != NULL; ++k) {
     if (k == RG_MAX_CUDA_KERNELS) return rg_fail(error, RG_ERR_INTERNAL, "the operator has too many kernels");
-    result = driver->cuModuleGetFunction(&cuda->kernel[k], module, SOLUTION_CUDA.kernels[k]);
-    if (result == CUDA_SUCCESS) result = allow_all(driver, cuda->kernel[k], &cuda->device);
+    result = driver->cuModuleGetFunction(&kernel[k], module, SOLUTION_CUDA.kernels[k]);
+    if (result == CUDA_SUCCESS) {
+      result = rg_cuda_allow_all(kernel[k], &cuda->device, driver->cuFuncGetAttribute, driver->cuFuncSetAttribute);
+    }
     if (result != CUDA_SUCCESS) return fail(driver, result, SOLUTION_CUDA.kernels[k], error);
   }
   return RG_OK;
 }
 
 static rg_status make_memory(rg_cuda_context *cuda, rg_error *error) {
-  const size_t bytes = RG_CUDA_WORKSPACE_BYTES + ERROR_WORD_BYTES;
+  const size_t bytes = RG_CUDA_WORKSPACE_BYTES + RG_CUDA_ERROR_WORD_BYTES;
   cudaError_t result = cudaMalloc((void **)&cuda->memory, bytes);
   if (result == cudaSuccess) result = cudaMemset(cuda->memory, 0, bytes);
   if (result == cudaSuccess) result = cudaDeviceSynchronize();
@@ -151,23 +141,11 @@ rg_cuda_error_word *rg_cuda_error_word_of(const rg_cuda_call *call) {
 
 rg_status rg_cuda_launch_kernel(const rg_cuda_call *call, const rg_cuda_launch *launch, const void *params) {
   if (launch->blocks == 0) return RG_OK;
-  if (launch->blocks > INT32_MAX) {
-    return rg_fail(call->error, RG_ERR_OVERFLOW, "the call needs %" PRId64 " blocks, and a grid has at most %" PRId32,
-                   launch->blocks, INT32_MAX);
-  }
   const functions *driver = &call->cuda->driver;
-  CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                 .value.clusterDim = {launch->cluster, 1, 1}};
-  const CUlaunchConfig config = {.gridDimX = (unsigned)launch->blocks,
-                                 .gridDimY = 1,
-                                 .gridDimZ = 1,
-                                 .blockDimX = launch->threads,
-                                 .blockDimY = 1,
-                                 .blockDimZ = 1,
-                                 .sharedMemBytes = launch->shared_bytes,
-                                 .hStream = call->cuda->queue,
-                                 .attrs = &attribute,
-                                 .numAttrs = launch->cluster > 1};
+  CUlaunchAttribute attribute;
+  CUlaunchConfig config;
+  const rg_status status = rg_cuda_configure(launch, call->cuda->queue, &attribute, &config, call->error);
+  if (status != RG_OK) return status;
   void *arguments[] = {(void *)(uintptr_t)params};
   const CUresult result = driver->cuLaunchKernelEx(&config, call->cuda->kernel[launch->kernel], arguments, NULL);
   return result == CUDA_SUCCESS ? RG_OK : fail(driver, result, "launching a kernel", call->error);
