@@ -1,16 +1,9 @@
 /* rope_2d on the CPU, built once per level. Bound by memory: 12 bytes an element in the suite's dtypes, against one
- * sine and cosine. Dense tensors are one long row cut among the threads; other layouts go row by row, through small
- * buffers where the last dimension is not contiguous. */
-#include "ops/rope_2d/rope_2d_spec.h"
-#include "src/base/parallel.h"
-#include "src/simd/kernel.h"
+ * sine and cosine. */
+#include "ops/rope_2d/rope_2d_walk.h"
 #include "src/simd/rows.h"
 #include "src/simd/sincos.h"
-#include "src/simd/stream.h"
 #include "src/simd/vec.h"
-
-/* Elements staged at a time: four buffers of them stay in the first-level cache. */
-enum { STAGE = 512 };
 
 /* Contiguous rows; the gradients are of the dtype T that goes with them. */
 typedef struct row_pointers {
@@ -48,69 +41,28 @@ RG_INLINE void do_row(rg_dtype T, row_pointers row, int64_t n, bool stream) {
   do_part(T, row, i, n - i);
 }
 
-/* n elements of row (b, s) from column d on, through contiguous buffers. */
-static void do_staged(const rg_tensor *t, row_pointers row, int64_t d, int64_t n) {
+static void do_contiguous(const walk *w, const int64_t *at, int64_t n) {
+  const rg_tensor *t = w->problem->tensor;
+  const row_pointers row = {rg_element(&t[GRAD_COS], at[GRAD_COS]), rg_element(&t[GRAD_SIN], at[GRAD_SIN]),
+                            rg_element(&t[IDX_THETA], at[IDX_THETA]),
+                            rg_element(&t[GRAD_IDX_THETA], at[GRAD_IDX_THETA])};
+  RG_WITH_DTYPE(t[GRAD_COS].dtype, T, do_row(T, row, n, w->stream));
+}
+
+static void gather(const rg_tensor *tensor, int64_t at, int64_t d, rg_real *to, int64_t n) {
+  rg_row_gather(tensor->dtype, tensor->data, at + d * tensor->stride[2], tensor->stride[2], to, n);
+}
+
+static void do_staged(const walk *w, const int64_t *at, int64_t d, int64_t n) {
   rg_real grad_cos[STAGE], grad_sin[STAGE], theta[STAGE], out[STAGE];
-  const rg_dtype dtype = t[GRAD_COS].dtype;
-  rg_row_gather(dtype, row.grad_cos, d * t[GRAD_COS].stride[2], t[GRAD_COS].stride[2], grad_cos, n);
-  rg_row_gather(dtype, row.grad_sin, d * t[GRAD_SIN].stride[2], t[GRAD_SIN].stride[2], grad_sin, n);
-  rg_row_gather(RG_REAL_DTYPE, row.idx_theta, d * t[IDX_THETA].stride[2], t[IDX_THETA].stride[2], theta, n);
+  const rg_tensor *t = w->problem->tensor, *to = &t[GRAD_IDX_THETA];
+  gather(&t[GRAD_COS], at[GRAD_COS], d, grad_cos, n);
+  gather(&t[GRAD_SIN], at[GRAD_SIN], d, grad_sin, n);
+  gather(&t[IDX_THETA], at[IDX_THETA], d, theta, n);
   do_row(RG_REAL_DTYPE, (row_pointers){grad_cos, grad_sin, theta, out}, n, false);
-  rg_row_scatter(RG_REAL_DTYPE, row.grad_idx_theta, d * t[GRAD_IDX_THETA].stride[2], t[GRAD_IDX_THETA].stride[2], out,
-                 n);
-}
-
-typedef struct task {
-  const rg_problem *problem;
-  bool stream;
-  bool contiguous_rows;
-} task;
-
-/* Elements [begin, end) of dense tensors. */
-static void dense_range(void *arg, int64_t begin, int64_t end) {
-  const task *job = arg;
-  const rg_tensor *t = job->problem->tensor;
-  const row_pointers row = {rg_element(&t[GRAD_COS], begin), rg_element(&t[GRAD_SIN], begin),
-                            rg_element(&t[IDX_THETA], begin), rg_element(&t[GRAD_IDX_THETA], begin)};
-  RG_WITH_DTYPE(t[GRAD_COS].dtype, T, do_row(T, row, end - begin, job->stream));
-  rg_stream_fence();
-}
-
-/* Rows [begin, end) of the B*S rows. */
-static void row_range(void *arg, int64_t begin, int64_t end) {
-  const task *job = arg;
-  const rg_tensor *t = job->problem->tensor;
-  const int64_t S = job->problem->dim[DIM_S], D = job->problem->dim[DIM_D];
-  for (int64_t r = begin; r < end; ++r) {
-    int64_t at[NUM_BACKWARD_TENSORS];
-    for (int k = 0; k < NUM_BACKWARD_TENSORS; ++k) at[k] = r / S * t[k].stride[0] + r % S * t[k].stride[1];
-    const row_pointers row = {rg_element(&t[GRAD_COS], at[GRAD_COS]), rg_element(&t[GRAD_SIN], at[GRAD_SIN]),
-                              rg_element(&t[IDX_THETA], at[IDX_THETA]),
-                              rg_element(&t[GRAD_IDX_THETA], at[GRAD_IDX_THETA])};
-    if (job->contiguous_rows) {
-      RG_WITH_DTYPE(t[GRAD_COS].dtype, T, do_row(T, row, D, job->stream));
-    } else {
-      for (int64_t d = 0; d < D; d += STAGE) do_staged(t, row, d, D - d < STAGE ? D - d : STAGE);
-    }
-  }
-  rg_stream_fence();
+  rg_row_scatter(RG_REAL_DTYPE, to->data, at[GRAD_IDX_THETA] + d * to->stride[2], to->stride[2], out, n);
 }
 
 RG_CPU_KERNEL(rg_rope_2d_backward) {
-  const rg_tensor *t = problem->tensor;
-  const int64_t elements = rg_tensor_elements(&t[GRAD_IDX_THETA]);
-  rg_cost cost;
-  problem->op->cost(problem, &cost);
-  const int64_t bytes = cost.read_bytes + cost.write_bytes;
-  task job = {.problem = problem, .stream = rg_stream_pays(cost.write_bytes), .contiguous_rows = true};
-  bool dense = true;
-  for (int k = 0; k < NUM_BACKWARD_TENSORS; ++k) {
-    dense = dense && rg_tensor_is_dense(&t[k]);
-    job.contiguous_rows = job.contiguous_rows && t[k].stride[2] == 1;
-  }
-  if (dense) {
-    rg_parallel_ranges(resources->threads, elements, bytes, dense_range, &job);
-  } else {
-    rg_parallel_ranges(resources->threads, elements / problem->dim[DIM_D], bytes, row_range, &job);
-  }
+  walk_all(&(walk){.problem = problem, .do_contiguous = do_contiguous, .do_staged = do_staged}, resources);
 }
