@@ -76,7 +76,10 @@ def _compile(job: Job) -> None:
 
 
 def _start_helper() -> None:
-    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # the helpers are the parallelism
+    """Before torch is imported. The helpers are the parallelism: what they compile they also run once, and a team of
+    threads in each would wait for CPUs that the others hold."""
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+    os.environ["OMP_THREAD_LIMIT"] = "1"
 
 
 def compile_all(jobs: list[Job], helpers: int, tell: Callable[[int, int], None]) -> None:

@@ -10,6 +10,11 @@ from typing import Any
 
 import torch
 
+from peers.digest import file_digest
+from peers.operators import OPERATORS
+
+MEMORY_CLOCK_KHZ, MEMORY_BUS_BITS = 36, 37  # CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, _GLOBAL_MEMORY_BUS_WIDTH
+
 QUERY = ("driver_version", "clocks.max.sm", "clocks.max.memory", "clocks.sm", "clocks.memory", "temperature.gpu",
          "power.limit", "power.draw")  # fmt: skip
 
@@ -35,9 +40,35 @@ def _driver_cuda_version() -> str:
     return f"{version.value // 1000}.{version.value % 1000 // 10}" if status == 0 else ""
 
 
-def facts(device: torch.device) -> dict[str, Any]:
+def _attribute(index: int, attribute: int) -> int:
+    """Of the index-th GPU, as the driver knows it; 0: it does not say."""
+    value, handle = ctypes.c_int(), ctypes.c_int()
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(handle), index):
+            return 0
+        status: int = driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, handle)
+    except (OSError, AttributeError):
+        return 0
+    return value.value if status == 0 else 0
+
+
+def datasheet_gb_per_s(clock_khz: int, bus_bits: int) -> float | None:
+    """Two transfers a clock of the whole bus, as `ropegrad bench` reckons."""
+    return 2 * clock_khz * 1e3 * (bus_bits / 8) * 1e-9 or None
+
+
+def images(library: Path) -> dict[str, str]:
+    """The digests of the device code that the build embedded: it leaves each operator's beside the library."""
+    found = {op: library.resolve().parent / "cuda" / f"rg_{op}_image.fatbin" for op in OPERATORS}
+    digests = {op: file_digest(path) for op, path in found.items() if path.exists()}
+    return {op: digest.removeprefix("xxh128:") for op, digest in digests.items() if digest}
+
+
+def facts(device: torch.device, library: Path) -> dict[str, Any]:
     properties = torch.cuda.get_device_properties(device)
-    answers = _ask(device.index or 0)
+    index = device.index or 0
+    answers = _ask(index)
 
     def real(name: str) -> float | None:
         try:
@@ -59,7 +90,9 @@ def facts(device: torch.device) -> dict[str, Any]:
         "multiprocessors": properties.multi_processor_count,
         "l2_bytes": properties.L2_cache_size,
         "memory_bytes": properties.total_memory,
-        "datasheet_gb_per_s": None,
+        "datasheet_gb_per_s": datasheet_gb_per_s(
+            _attribute(index, MEMORY_CLOCK_KHZ), _attribute(index, MEMORY_BUS_BITS)
+        ),
         "sm_clock_max_mhz": mhz("clocks.max.sm"),
         "memory_clock_max_mhz": mhz("clocks.max.memory"),
         "sm_clock_mhz": mhz("clocks.sm"),
@@ -67,7 +100,7 @@ def facts(device: torch.device) -> dict[str, Any]:
         "temperature_c": real("temperature.gpu"),
         "power_limit_w": real("power.limit"),
         "power_w": real("power.draw"),
-        "images": {},
+        "images": images(library),
     }
 
 

@@ -107,10 +107,13 @@ def series_json(series: Series | None) -> dict[str, Any]:
     return data
 
 
-def case_json(result: CaseResult) -> dict[str, Any]:
+def case_json(result: CaseResult, gb_per_s: float | None) -> dict[str, Any]:
+    """gb_per_s: the datasheet's, of the GPU's memory."""
     case = result.case
     work = cost(case.op, case.dims, case.dtypes, case.in_place)
     own = result.own
+    own_us = own.series.us if own and own.series else None
+    roofline_us = (work.read_bytes + work.write_bytes) * 1e-3 / gb_per_s if gb_per_s else None
     best = result.columns()
     return {
         "op": case.op.name,
@@ -121,8 +124,8 @@ def case_json(result: CaseResult) -> dict[str, Any]:
         "threads": result.threads,
         "floor_us": None,
         "ratio": None,
-        "roofline_us": None,
-        "below_roofline": None,
+        "roofline_us": roofline_us,
+        "below_roofline": own_us < roofline_us if own_us and roofline_us else None,
         "read_bytes": work.read_bytes,
         "write_bytes": work.write_bytes,
         "flops": work.flops,
@@ -195,6 +198,7 @@ def record_json(
     on_cuda: bool,
     results: list[CaseResult],
 ) -> dict[str, Any]:
+    gb_per_s = (software.get("gpu") or {}).get("datasheet_gb_per_s")
     statuses = [r.own.verdict.status if r.own else "skip" for r in results]
     return {
         "schema": "ropegrad-record-1",
@@ -222,6 +226,6 @@ def record_json(
             "statistic": "mean over the repetitions of the median of a repetition",
             "launches_ahead": on_cuda and protocol.launches_ahead,
         },
-        "cases": [case_json(r) for r in results],
+        "cases": [case_json(r, gb_per_s) for r in results],
         "summary": summary_json(results),
     }

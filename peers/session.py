@@ -124,7 +124,7 @@ class Session:
                 found[name] = metadata.version(name.replace("_", "-"))
             except metadata.PackageNotFoundError:
                 found[name] = None
-        found["gpu"] = gpu.facts(self.device) if self.on_cuda else None
+        found["gpu"] = gpu.facts(self.device, self.options.library) if self.on_cuda else None
         return found
 
     # ---- contenders ----
@@ -317,6 +317,8 @@ class Session:
         load, cpus = self.environment["load_at_start"], self.environment["cpus_online"]
         if load > BUSY_LOAD * cpus:
             print(f"note: the load of the last minute is {load:.1f} on {cpus} CPUs; what else runs disturbs the times")
+        if self.options.json and not self.environment["commit"]:
+            print("note: the record will name no commit: the library's build left no ropegrad_build_info.h beside it")
         if self.on_cuda:
             ahead = "the kernels of a call are queued before the first one starts"
             print(ahead if p.launches_ahead else "within a call, the time that the GPU waits for the host counts")

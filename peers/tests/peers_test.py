@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import io
 import json
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -248,16 +249,48 @@ class Records(unittest.TestCase):
         properties = mock.Mock(major=9, minor=0, **sizes)
         properties.name = "a GPU"
         with (
+            tempfile.TemporaryDirectory() as build,
             mock.patch.object(gpu, "_ask", return_value=answers),
+            mock.patch.object(gpu, "_attribute", side_effect=lambda _, a: {36: 2_500_000, 37: 1024}[a]),
             mock.patch.object(torch.cuda, "get_device_properties", return_value=properties),
         ):
-            software = {"gpu": gpu.facts(torch.device("cuda", 0))}
+            (Path(build) / "cuda").mkdir()
+            (Path(build) / "cuda" / "rg_rope_apply_image.fatbin").write_bytes(b"")
+            software = {"gpu": gpu.facts(torch.device("cuda", 0), Path(build) / "libropegrad.so")}
         environment = machine.environment(LIBRARY, "0.1.0", ["peers"], 16)
-        document = json.loads(json.dumps(record_json("suite", None, environment, software, Protocol(), True, [measured])))
+        record = record_json("suite", None, environment, software, Protocol(), True, [measured])
+        document = json.loads(json.dumps(record))
         self.assertEqual(problems_of(document), [])
         (row,) = document["summary"]
         self.assertEqual([p["ratio"] for p in row["peers"]], [2.0, 0.8])
         self.assertEqual(row["slower_than_a_peer"], [case.name])
+        self.assertEqual(software["gpu"]["datasheet_gb_per_s"], 640)
+        self.assertEqual(software["gpu"]["images"], {"rope_apply": "99aa06d3014798d86001c324468d497f"})  # of no bytes
+        (entry,) = document["cases"]
+        self.assertAlmostEqual(entry["roofline_us"], (entry["read_bytes"] + entry["write_bytes"]) / 640e3)
+        self.assertIs(entry["below_roofline"], True)
+
+    def test_the_commit_is_what_the_build_left_beside_the_library(self) -> None:
+        with tempfile.TemporaryDirectory() as build:
+            self.assertIsNone(machine.build_info(Path(build) / "libropegrad.so")["commit"])
+            header = Path(build) / "ropegrad_build_info.h"
+            header.write_text('#define ROPEGRAD_BUILD_COMMIT "0123abc"\n#define ROPEGRAD_BUILD_DIRTY 0\n')
+            info = machine.build_info(Path(build) / "libropegrad.so")
+        self.assertEqual((info["commit"], info["dirty"]), ("0123abc", False))
+
+
+class CompilingAhead(unittest.TestCase):
+    def test_a_helper_runs_what_it_compiled_on_one_thread(self) -> None:
+        """Else as many teams as there are CPUs, each with a thread for every CPU, wait for one another."""
+        script = (
+            "from peers.compile_cache import _start_helper; _start_helper()\n"
+            "import ctypes, re, torch\n"
+            "from pathlib import Path\n"
+            "found = re.search(r'(/\\S*libgomp\\S*)', Path('/proc/self/maps').read_text())\n"
+            "print(ctypes.CDLL(found.group(1)).omp_get_thread_limit())"
+        )
+        said = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+        self.assertEqual(said.stdout.strip(), "1")
 
 
 class CommandLine(unittest.TestCase):
@@ -293,6 +326,15 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(document["suite_digest"], "^xxh128:[0-9a-f]{32}$")
         self.assertIn("not compared here", out)
         self.assertIn("geometric mean", out)
+
+    def test_a_record_without_a_commit_is_announced(self) -> None:
+        unknown = {"commit": None, "dirty": None, "compiler": "", "flags": ""}
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(machine, "build_info", return_value=unknown):
+            suite = Path(folder) / "tiny.json"
+            suite.write_text(json.dumps({"cases": [{"op": "rope_2d", "name": "tiny", "dims": SMALL["rope_2d"]}]}))
+            argv = ("--suite", str(suite), "--device", "cpu", "--threads", "1", "--deadline", "1e-9")
+            self.assertNotIn("no commit", self.run_peers(*argv)[1])
+            self.assertIn("no commit", self.run_peers(*argv, "--json", str(Path(folder) / "record.json"))[1])
 
     def test_wrong_use_gets_one_line(self) -> None:
         for code, word, argv in (
