@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/problem.h"
+#include "harness/cases/problem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

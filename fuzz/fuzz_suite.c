@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/suite.h"
+#include "harness/cases/suite.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* How long a call took by what the GPU did: activities made up here. */
-#include "harness/activity.h"
+#include "harness/timing/activity.h"
 #include "tests/testing.h"
 
 static const rgh_activity_mark mark = {.bytes = 1 << 20, .value = 7};

@@ -3,7 +3,7 @@
  * breaks under timing. */
 #include <stdlib.h>
 
-#include "harness/bench.h"
+#include "harness/timing/bench.h"
 #include "tests/testing.h"
 
 typedef enum spoil { SPOIL_NOTHING, SPOIL_ALL, SPOIL_TIMED, STRAY_TIMED } spoil;

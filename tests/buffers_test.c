@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "harness/fill.h"
-#include "harness/verify.h"
+#include "harness/cases/fill.h"
+#include "harness/verify/verify.h"
 #include "tests/toy_operator.h"
 
 /* grad_x = g, bit for bit; grad_table[b, s, r] = sum over heads (and over batches where one table serves all) of

@@ -1,8 +1,8 @@
 /* The comparison with the reference, on arrays made by hand: what counts as an error, and what is reported of it. */
 #include <math.h>
 
-#include "harness/buffers.h"
-#include "harness/compare.h"
+#include "harness/buffers/buffers.h"
+#include "harness/verify/compare.h"
 #include "tests/testing.h"
 
 enum { ROWS = 3, COLUMNS = 300, ELEMENTS = ROWS * COLUMNS }; /* a row is longer than what is converted at a time */

@@ -1,6 +1,6 @@
 /* The same inputs give the same bits: in every one of 100 runs, and whatever the number of threads. */
-#include "harness/buffers.h"
-#include "harness/suite.h"
+#include "harness/buffers/buffers.h"
+#include "harness/cases/suite.h"
 #include "tests/testing.h"
 
 /* Digests of a case's outputs after one more run of it. */

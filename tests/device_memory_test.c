@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "harness/fill.h"
-#include "harness/verify.h"
+#include "harness/cases/fill.h"
+#include "harness/verify/verify.h"
 #include "tests/toy_operator.h"
 
 enum { ROOM = 1 << 20 };

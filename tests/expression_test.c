@@ -1,5 +1,5 @@
 /* Whole-number expressions of problem definitions: values as Python gives them, and what is refused. */
-#include "harness/expression.h"
+#include "harness/cases/expression.h"
 
 #include <stdio.h>
 #include <string.h>

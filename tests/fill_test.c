@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "harness/fill.h"
+#include "harness/cases/fill.h"
 #include "tests/toy_operator.h"
 
 /* The toy operator with B = 2, H = 3, S = 4, D = 6 and a dtype for every tensor. */

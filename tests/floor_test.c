@@ -1,8 +1,8 @@
 /* The floor is honest: every copy reads every byte that it should, writes every byte that it should, and no other. */
 #include <stdlib.h>
 
-#include "harness/floor_cpu.h"
-#include "harness/statistics.h"
+#include "harness/base/statistics.h"
+#include "harness/timing/floor_cpu.h"
 #include "tests/testing.h"
 
 enum { SLACK = 1024, SHIFT = 256, THREADS = 3, UNTOUCHED = 0x5A };

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "harness/compare.h"
-#include "harness/fill.h"
+#include "harness/cases/fill.h"
+#include "harness/verify/compare.h"
 #include "tests/testing.h"
 
 static const int64_t STRIDE = (INT64_C(1) << 31) + 64; /* elements */

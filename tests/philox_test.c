@@ -2,8 +2,8 @@
  * it against the moments and tails of the distribution. */
 #include <math.h>
 
-#include "harness/draw.h"
-#include "harness/philox.h"
+#include "harness/cases/draw.h"
+#include "harness/cases/philox.h"
 #include "tests/testing.h"
 
 /* Random123, kat_vectors, lines "philox4x32 10". */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "harness/suite.h"
+#include "harness/cases/suite.h"
 #include "tests/testing.h"
 
 /* ---- good ones ---- */

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "harness/floor.h"
-#include "harness/sweep.h"
+#include "harness/timing/floor.h"
+#include "harness/timing/sweep.h"
 #include "tests/testing.h"
 
 typedef struct bench {

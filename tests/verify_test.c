@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "harness/suite.h"
-#include "harness/verify.h"
+#include "harness/cases/suite.h"
+#include "harness/verify/verify.h"
 #include "tests/testing.h"
 
 static rgh_suite smoke;

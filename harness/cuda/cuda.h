@@ -2,9 +2,9 @@
 #ifndef ROPEGRAD_HARNESS_CUDA_CUDA_H
 #define ROPEGRAD_HARNESS_CUDA_CUDA_H
 
-#include "harness/device.h"
-#include "harness/gpu.h"
-#include "harness/timer.h"
+#include "harness/record/gpu.h"
+#include "harness/timing/device.h"
+#include "harness/timing/timer.h"
 #include "ropegrad/ropegrad_dev.h"
 
 typedef struct rgh_cuda rgh_cuda;

@@ -4,7 +4,7 @@
 
 #include <cupti.h>
 
-#include "harness/message.h"
+#include "harness/base/message.h"
 
 /* The functions that are called, by their own names. */
 #define RGH_CUPTI_FUNCTIONS(X)      \

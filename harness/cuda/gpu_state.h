@@ -2,9 +2,9 @@
 #ifndef ROPEGRAD_HARNESS_CUDA_GPU_STATE_H
 #define ROPEGRAD_HARNESS_CUDA_GPU_STATE_H
 
-#include "harness/activity.h"
 #include "harness/cuda/cuda.h"
 #include "harness/cuda/nvml.h"
+#include "harness/timing/activity.h"
 #include "ropegrad/ropegrad_cuda_dev.h"
 
 /* Page-locked memory, two pieces of it so that one is filled while the other is on its way. */

@@ -2,7 +2,7 @@
 #ifndef ROPEGRAD_HARNESS_CUDA_NVML_H
 #define ROPEGRAD_HARNESS_CUDA_NVML_H
 
-#include "harness/gpu.h"
+#include "harness/record/gpu.h"
 
 typedef struct rgh_nvml rgh_nvml;
 

@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "harness/cases/json_value.h"
 #include "harness/evidence/parse.h"
-#include "harness/json_value.h"
 
 void rge_digest(const void *bytes, size_t length, char digest[RGE_DIGEST_BYTES]) {
   const XXH128_hash_t hash = XXH3_128bits(bytes, length);

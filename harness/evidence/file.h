@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "harness/message.h"
+#include "harness/base/message.h"
 
 /* A record of the 80 cases with every sample takes less than one MiB. */
 enum { RGE_MAX_FILE_BYTES = 64 << 20, RGE_DIGEST_BYTES = 48 };

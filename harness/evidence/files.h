@@ -2,7 +2,7 @@
 #ifndef ROPEGRAD_HARNESS_EVIDENCE_FILES_H
 #define ROPEGRAD_HARNESS_EVIDENCE_FILES_H
 
-#include "harness/message.h"
+#include "harness/base/message.h"
 
 typedef struct rge_files {
   char **paths; /* sorted within each folder */

@@ -2,7 +2,7 @@
 #ifndef ROPEGRAD_HARNESS_EVIDENCE_PROBLEMS_H
 #define ROPEGRAD_HARNESS_EVIDENCE_PROBLEMS_H
 
-#include "harness/message.h"
+#include "harness/base/message.h"
 
 /* How much a problem matters, the worst last. */
 typedef enum rge_weight {

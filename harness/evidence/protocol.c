@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "harness/bench.h"
 #include "harness/evidence/expect.h"
+#include "harness/timing/bench.h"
 
 static double number_of(const json_t *source, const char *key) {
   return json_number_value(json_object_get(source, key));

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/environment.h"
 #include "harness/evidence/samples.h"
 #include "harness/evidence/text.h"
+#include "harness/record/environment.h"
 
 static const json_t *environment_of(const rge_record *record) { return json_object_get(record->head, "environment"); }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "harness/statistics.h"
+#include "harness/base/statistics.h"
 
 /* No time is less; what is divided by one stays finite. */
 static const double LEAST_US = 1e-6;

@@ -1,4 +1,4 @@
-/* samples.h: from the raw samples of a record to its numbers. Any count of samples, unlike harness/statistics.h. */
+/* samples.h: from the raw samples of a record to its numbers. Any count of samples, unlike harness/base/statistics.h. */
 #ifndef ROPEGRAD_HARNESS_EVIDENCE_SAMPLES_H
 #define ROPEGRAD_HARNESS_EVIDENCE_SAMPLES_H
 

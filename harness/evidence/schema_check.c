@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/cases/json_value.h"
 #include "harness/evidence/schema_node.h"
-#include "harness/json_value.h"
 
 /* Deeper than any record; a hostile file cannot make the checker run out of stack. */
 enum { MAX_DEPTH = 64, PATH_BYTES = 160 };

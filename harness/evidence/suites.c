@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/suite_folders.h"
+#include "harness/cases/suite_folders.h"
 
 static void load_one(const char *const *folders, const char *name, rge_suites *suites) {
   char path[RGH_SUITE_PATH_BYTES];

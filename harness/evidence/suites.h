@@ -2,7 +2,7 @@
 #ifndef ROPEGRAD_HARNESS_EVIDENCE_SUITES_H
 #define ROPEGRAD_HARNESS_EVIDENCE_SUITES_H
 
-#include "harness/suite.h"
+#include "harness/cases/suite.h"
 
 typedef struct rge_suites {
   rgh_suite *list;

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "harness/activity.h"
+#include "harness/timing/activity.h"
 
 enum { FAKE_MAX_ACTIVITIES = 8 };
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "harness/buffers.h"
+#include "harness/buffers/buffers.h"
+#include "harness/cases/suite.h"
 #include "harness/cuda/cuda.h"
-#include "harness/suite.h"
-#include "harness/verify.h"
+#include "harness/verify/verify.h"
 #include "ropegrad/ropegrad_cuda_dev.h"
 #include "tests/testing.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "harness/json_file.h"
-#include "harness/suggest.h"
+#include "harness/base/json_file.h"
+#include "harness/base/suggest.h"
 #include "tools/ropegrad/solution.h"
 #include "tools/ropegrad/tool.h"
 

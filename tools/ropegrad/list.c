@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/environment.h"
-#include "harness/json_file.h"
-#include "harness/suite_folders.h"
+#include "harness/base/json_file.h"
+#include "harness/cases/suite_folders.h"
+#include "harness/record/environment.h"
 #include "tools/ropegrad/tool.h"
 
 enum { LINE_WIDTH = 100, FORMULA_INDENT = 27 };

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/environment.h"
-#include "harness/suggest.h"
+#include "harness/base/suggest.h"
+#include "harness/record/environment.h"
 #include "tools/ropegrad/tool.h"
 
 static const struct {

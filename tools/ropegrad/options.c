@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/suggest.h"
+#include "harness/base/suggest.h"
 #include "tools/ropegrad/tool.h"
 
 static const char DEFAULT_SUITE[] = "sol-execbench-rope";

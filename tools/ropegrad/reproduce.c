@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/environment.h"
+#include "harness/base/json_file.h"
 #include "harness/evidence/load.h"
-#include "harness/json_file.h"
+#include "harness/record/environment.h"
 #include "tools/ropegrad/evidence.h"
 
 static const char help[] =

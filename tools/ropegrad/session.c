@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/environment.h"
-#include "harness/json_file.h"
+#include "harness/base/json_file.h"
+#include "harness/record/environment.h"
 #include "tools/ropegrad/tool.h"
 
 /* ---- the device ---- */

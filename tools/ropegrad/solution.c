@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/environment.h"
+#include "harness/record/environment.h"
 #include "tools/ropegrad/sources.h"
 
 /* ---- the files ---- */

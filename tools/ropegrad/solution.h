@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "harness/message.h"
+#include "harness/base/message.h"
 #include "ropegrad/ropegrad_dev.h"
 
 /* solution.json of the operator, which has a benchmark. `definition` and `author` as in the format. NULL: no memory, or

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "harness/record.h"
+#include "harness/record/record.h"
 
 typedef struct rgt_column {
   const char *title;

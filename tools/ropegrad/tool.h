@@ -2,11 +2,11 @@
 #ifndef ROPEGRAD_TOOLS_TOOL_H
 #define ROPEGRAD_TOOLS_TOOL_H
 
+#include "harness/base/message.h"
+#include "harness/cases/select.h"
+#include "harness/cases/suite_folders.h"
 #include "harness/cuda/cuda.h"
-#include "harness/message.h"
-#include "harness/record.h"
-#include "harness/select.h"
-#include "harness/suite_folders.h"
+#include "harness/record/record.h"
 
 /* Exit codes. Scripts rely on them. */
 enum {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "harness/message.h"
+#include "harness/base/message.h"
 
 enum { RGS_PATH_BYTES = 4096 };
 

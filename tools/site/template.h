@@ -17,8 +17,8 @@
 
 #include <jansson.h>
 
+#include "harness/base/message.h"
 #include "harness/evidence/text.h"
-#include "harness/message.h"
 
 enum { RGS_TAG_NAME = 64 };
 typedef struct rgs_tag {

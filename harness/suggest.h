@@ -1,9 +1,0 @@
-/* suggest.h: what someone may have meant who mistyped a name. */
-#ifndef ROPEGRAD_HARNESS_SUGGEST_H
-#define ROPEGRAD_HARNESS_SUGGEST_H
-
-/* The index of the name that the fewest insertions, deletions and changes of a character lead to; -1: num_names is 0.
- */
-int rgh_nearest_name(const char *typed, const char *const *names, int num_names);
-
-#endif /* ROPEGRAD_HARNESS_SUGGEST_H */
