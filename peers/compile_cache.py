@@ -27,6 +27,9 @@ CUDA_HELPERS = 14  # at most: each has a context of its own on the GPU
 def private_cache() -> Iterator[None]:
     """An empty cache of torch.compile's for this run and its helpers, so that no earlier run matters; or the one that
     the environment names."""
+    # What the CPU says of its vectors is believed. Else every process tries each kind, by compiling a sample and starting
+    # a Python that loads it, under a lock that lets in one process at a time: minutes where there are many.
+    os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "1")
     if "TORCHINDUCTOR_CACHE_DIR" in os.environ:
         yield
         return
