@@ -1,5 +1,5 @@
-/* src/spec/resolve.c: every check of sizes, dtypes, devices, addresses and options, with its message. Overlap has a
- * test of its own, resolve_alias_test.c. */
+/* src/spec/descriptor.c and resolve.c: every check of sizes, dtypes, devices, addresses and options, with its message.
+ * Overlap has a test of its own, resolve_alias_test.c. */
 #include <stdio.h>
 
 #include "tests/toy_operator.h"

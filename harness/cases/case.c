@@ -176,23 +176,6 @@ static bool check_layout(const rgh_case *item, int tensor, rgh_message *why) {
   return true;
 }
 
-static bool dtype_allowed(rg_dtype_rule rule, rg_dtype dtype) {
-  switch (rule) {
-    case RG_DTYPES_PAYLOAD:
-    case RG_DTYPES_TABLE: /* the pairing with the payload is the operator's to judge */
-      return dtype == RG_F32 || dtype == RG_BF16 || dtype == RG_F16 || dtype == RG_F64;
-    case RG_DTYPES_ANGLE:
-      return dtype == RG_F32 || dtype == RG_F64;
-    case RG_DTYPES_INT64:
-      return dtype == RG_I64;
-    case RG_DTYPES_INDEX:
-      return dtype == RG_I64 || dtype == RG_I32;
-    case RG_DTYPES_POSITION:
-      return dtype == RG_I64 || dtype == RG_I32 || dtype == RG_F32 || dtype == RG_F64;
-  }
-  return false;
-}
-
 static bool check_in_place(const rgh_case *item, rgh_message *why) {
   for (int t = 0; t < item->op->num_tensors; ++t) {
     const int input = rgh_case_alias(item, t);
@@ -211,7 +194,7 @@ bool rgh_case_finish(rgh_case *item, rgh_message *why) {
   for (int t = 0; t < op->num_tensors; ++t) {
     const rg_tensor_spec *spec = &op->tensors[t];
     if (spec->role == RG_OUTPUT && (item->unwanted & RG_BIT(t)) == 0) any_output = true;
-    if (!dtype_allowed(spec->dtypes, item->dtype[t])) {
+    if (!rg_dtype_allowed(spec->dtypes, item->dtype[t])) {
       return rgh_fail(why, "dtypes.%s: it cannot be %s", spec->name, rg_dtype_name(item->dtype[t]));
     }
     if (!check_size(item, t, why) || !check_layout(item, t, why)) return false;

@@ -78,6 +78,10 @@ typedef enum rg_dtype_rule {
   RG_DTYPES_POSITION /* int64, int32, float32, float64 */
 } rg_dtype_rule;
 
+/* May a tensor of this rule have the dtype? Whether a table's goes with its call's payloads is left aside. */
+bool rg_dtype_allowed(rg_dtype_rule rule, rg_dtype dtype);
+const char *rg_dtype_rule_text(rg_dtype_rule rule); /* "float32 or float64" */
+
 /* What the harness fills an input with unless a case says otherwise. */
 typedef enum rg_fill {
   RG_FILL_NORMAL = 0, /* independent standard normal values */

@@ -68,8 +68,6 @@ static const rg_tensor_spec backward_tensors[NUM_BACKWARD_TENSORS] = {
 };
 #undef ARG
 
-#define FAIL(status, format, ...) rg_fail(error, status, "%s: " format, p->op->function, __VA_ARGS__)
-
 static rg_status backward_resolve(rg_problem *p, rg_error *error) {
   const rg_kv_cache_update_backward_args *args = p->args;
   rg_status status = rg_resolve_rotary_dim(p, DIM_D, DIM_R, args->rotary_dim, error);
@@ -82,9 +80,9 @@ static rg_status check_positions(const rg_problem *p, int positions, rg_error *e
   for (int64_t n = 0; n < p->dim[DIM_N]; ++n) {
     const int64_t position = rg_kv_cache_update_position(&p->tensor[positions], n);
     if (position < p->dim[DIM_M]) continue;
-    return FAIL(RG_ERR_RANGE,
-                "cache_position: entry %" PRId64 " is %" PRId64 ", expected less than max_seq_len = %" PRId64, n,
-                position, p->dim[DIM_M]);
+    return rg_fail(error, RG_ERR_RANGE,
+                   "%s: cache_position: entry %" PRId64 " is %" PRId64 ", expected less than max_seq_len = %" PRId64,
+                   p->op->function, n, position, p->dim[DIM_M]);
   }
   return RG_OK;
 }

@@ -32,6 +32,42 @@ rg_dtype rg_dtype_from_name(const char *name) {
   return RG_DTYPE_NONE;
 }
 
+bool rg_dtype_allowed(rg_dtype_rule rule, rg_dtype dtype) {
+  const bool integer = dtype == RG_I32 || dtype == RG_I64, wide = dtype == RG_F32 || dtype == RG_F64;
+  switch (rule) {
+    case RG_DTYPES_PAYLOAD:
+    case RG_DTYPES_TABLE:
+      return wide || dtype == RG_BF16 || dtype == RG_F16;
+    case RG_DTYPES_ANGLE:
+      return wide;
+    case RG_DTYPES_INT64:
+      return dtype == RG_I64;
+    case RG_DTYPES_INDEX:
+      return integer;
+    case RG_DTYPES_POSITION:
+      return integer || wide;
+  }
+  return false;
+}
+
+const char *rg_dtype_rule_text(rg_dtype_rule rule) {
+  switch (rule) {
+    case RG_DTYPES_PAYLOAD:
+      return "float32, bfloat16, float16 or float64";
+    case RG_DTYPES_TABLE:
+      return "float32 or the dtype of the tensor it rotates";
+    case RG_DTYPES_ANGLE:
+      return "float32 or float64";
+    case RG_DTYPES_INT64:
+      return "int64";
+    case RG_DTYPES_INDEX:
+      return "int64 or int32";
+    case RG_DTYPES_POSITION:
+      return "int64, int32, float32 or float64";
+  }
+  return "";
+}
+
 rg_dtype rg_dtype_from_dlpack(DLDataType dtype) {
   for (int d = 1; d < RG_NUM_DTYPES; ++d) {
     const DLDataType known = facts[d].dlpack;

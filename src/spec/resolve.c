@@ -3,94 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "src/spec/descriptor.h"
 #include "src/spec/overlap.h"
-
-/* Sizes are kept this far under 2^63 so that byte offsets of any tensor fit as well. */
-static const int64_t MAX_ELEMENTS = INT64_MAX / 64;
-
-/* Every message begins with the call and the tensor. */
-#define FAIL(status, tensor_name, format, ...) \
-  rg_fail(error, status, "%s: %s: " format, op->function, tensor_name, __VA_ARGS__)
-
-static rg_status read_descriptor(const rg_operator *op, int index, const DLTensor *given, DLDevice device,
-                                 rg_tensor *tensor, rg_error *error) {
-  const rg_tensor_spec *spec = &op->tensors[index];
-  if (given->ndim != spec->rank) {
-    return FAIL(RG_ERR_RANK, spec->name, "expected %d dimensions, got %d", spec->rank, given->ndim);
-  }
-  if (given->shape == NULL) return FAIL(RG_ERR_NULL, spec->name, "%s", "its shape is NULL");
-  tensor->dtype = rg_dtype_from_dlpack(given->dtype);
-  if (tensor->dtype == RG_DTYPE_NONE) {
-    return FAIL(RG_ERR_DTYPE, spec->name, "DLPack dtype {code %d, bits %d, lanes %d} is not one that ropegrad knows",
-                given->dtype.code, given->dtype.bits, given->dtype.lanes);
-  }
-  /* Page-locked host memory is host memory. */
-  const DLDeviceType type = given->device.device_type == kDLCUDAHost ? kDLCPU : given->device.device_type;
-  const bool same_index = type == kDLCPU || given->device.device_id == device.device_id;
-  if (type != device.device_type || !same_index) {
-    return FAIL(RG_ERR_DEVICE, spec->name, "expected a tensor on DLPack device {%d, %d} as the context, got {%d, %d}",
-                (int)device.device_type, (int)device.device_id, (int)given->device.device_type,
-                (int)given->device.device_id);
-  }
-  tensor->rank = spec->rank;
-  int64_t elements = 1;
-  for (int a = spec->rank - 1; a >= 0; --a) {
-    const int64_t size = given->shape[a];
-    if (size < 0) return FAIL(RG_ERR_SHAPE, spec->name, "dimension %d has the negative size %" PRId64, a, size);
-    tensor->shape[a] = size;
-    /* Nobody steps along an axis of one element: the row-major stride there spares all that follows a wild one. */
-    tensor->stride[a] = given->strides && size > 1 ? given->strides[a] : elements;
-    if (__builtin_mul_overflow(elements, size > 0 ? size : 1, &elements) || elements > MAX_ELEMENTS) {
-      return FAIL(RG_ERR_OVERFLOW, spec->name,
-                  "dimension %d of size %" PRId64 " makes more elements than memory can hold", a, size);
-    }
-  }
-  int64_t reach = 0;
-  for (int a = 0; a < spec->rank; ++a) {
-    int64_t span;
-    const int64_t stride = tensor->stride[a] < 0 ? -(tensor->stride[a] + 1) : tensor->stride[a];
-    if (__builtin_mul_overflow(tensor->shape[a] > 0 ? tensor->shape[a] - 1 : 0, stride, &span) ||
-        __builtin_add_overflow(reach, span, &reach) || reach > MAX_ELEMENTS) {
-      return FAIL(RG_ERR_OVERFLOW, spec->name,
-                  "dimension %d of size %" PRId64 " and stride %" PRId64 " reaches past the address space", a,
-                  tensor->shape[a], tensor->stride[a]);
-    }
-  }
-  tensor->data = given->data == NULL ? NULL : (char *)given->data + given->byte_offset;
-  return RG_OK;
-}
-
-/* A call that follows much other work finds the descriptors out of the caches. Asked for together they arrive together,
- * instead of one after the other as the checks come to them. */
-static void prefetch_descriptors(const rg_operator *op, const void *args) {
-  for (int t = 0; t < op->num_tensors; ++t) {
-    __builtin_prefetch(&op->tensors[t]);
-    const DLTensor *given = rg_dev_get_tensor(op, args, t);
-    if (given != NULL) __builtin_prefetch(given);
-  }
-  for (int t = 0; t < op->num_tensors; ++t) {
-    const DLTensor *given = rg_dev_get_tensor(op, args, t);
-    if (given == NULL) continue;
-    __builtin_prefetch(given->shape);
-    __builtin_prefetch(given->strides);
-    __builtin_prefetch(given->data);
-  }
-}
-
-/* Reads every descriptor; returns the set of wanted outputs in *wanted. */
-static rg_status read_descriptors(const rg_operator *op, const void *args, DLDevice device, rg_problem *problem,
-                                  uint32_t *wanted, rg_error *error) {
-  *wanted = 0;
-  for (int t = 0; t < op->num_tensors; ++t) {
-    const DLTensor *given = rg_dev_get_tensor(op, args, t);
-    problem->tensor[t].dtype = RG_DTYPE_NONE;
-    if (given == NULL) continue;
-    const rg_status status = read_descriptor(op, t, given, device, &problem->tensor[t], error);
-    if (status != RG_OK) return status;
-    if (op->tensors[t].role == RG_OUTPUT) *wanted |= RG_BIT(t);
-  }
-  return RG_OK;
-}
 
 /* Some output is wanted, and what the wanted ones need is there. */
 static rg_status check_given(const rg_operator *op, const rg_problem *problem, uint32_t wanted, rg_error *error) {
@@ -100,10 +14,19 @@ static rg_status check_given(const rg_operator *op, const rg_problem *problem, u
   for (int t = 0; t < op->num_tensors; ++t) {
     const uint32_t users = op->tensors[t].needed_for & wanted;
     if (op->tensors[t].role == RG_OUTPUT || rg_given(problem, t) || users == 0) continue;
-    return FAIL(RG_ERR_NULL, op->tensors[t].name, "it is NULL, but %s needs it",
-                op->tensors[__builtin_ctz(users)].name);
+    return RG_FAIL_ARGUMENT(RG_ERR_NULL, op->tensors[t].name, "it is NULL, but %s needs it",
+                            op->tensors[__builtin_ctz(users)].name);
   }
   return RG_OK;
+}
+
+/* May a table of this dtype stand beside the tensors that it rotates? */
+static bool suits_payload(const rg_problem *problem, rg_dtype dtype) {
+  if (dtype == RG_F32) return true;
+  for (int t = 0; t < problem->op->num_tensors; ++t) {
+    if (problem->op->tensors[t].dtypes == RG_DTYPES_PAYLOAD && problem->tensor[t].dtype == dtype) return true;
+  }
+  return false;
 }
 
 static rg_status check_dtypes(const rg_operator *op, const rg_problem *problem, rg_error *error) {
@@ -115,45 +38,23 @@ static rg_status check_dtypes(const rg_operator *op, const rg_problem *problem, 
     for (int other = 0; other < t; ++other) {
       if (op->tensors[other].dtype_group != spec->dtype_group || !rg_given(problem, other)) continue;
       if (problem->tensor[other].dtype == dtype) break;
-      return FAIL(RG_ERR_DTYPE, spec->name, "expected %s as %s, got %s", rg_dtype_name(problem->tensor[other].dtype),
-                  op->tensors[other].name, rg_dtype_name(dtype));
+      return RG_FAIL_ARGUMENT(RG_ERR_DTYPE, spec->name, "expected %s as %s, got %s",
+                              rg_dtype_name(problem->tensor[other].dtype), op->tensors[other].name,
+                              rg_dtype_name(dtype));
     }
-    const bool integer = dtype == RG_I32 || dtype == RG_I64;
-    const char *expected = NULL;
-    switch (spec->dtypes) {
-      case RG_DTYPES_PAYLOAD:
-        if (integer) expected = "float32, bfloat16, float16 or float64";
-        break;
-      case RG_DTYPES_ANGLE:
-        if (dtype != RG_F32 && dtype != RG_F64) expected = "float32 or float64";
-        break;
-      case RG_DTYPES_INT64:
-        if (dtype != RG_I64) expected = "int64";
-        break;
-      case RG_DTYPES_INDEX:
-        if (!integer) expected = "int64 or int32";
-        break;
-      case RG_DTYPES_POSITION:
-        if (!integer && dtype != RG_F32 && dtype != RG_F64) expected = "int64, int32, float32 or float64";
-        break;
-      case RG_DTYPES_TABLE:
-        if (dtype == RG_F32) break;
-        expected = "float32 or the dtype of the tensor it rotates";
-        for (int other = 0; other < op->num_tensors; ++other) {
-          if (op->tensors[other].dtypes == RG_DTYPES_PAYLOAD && problem->tensor[other].dtype == dtype) expected = NULL;
-        }
-        break;
+    if (!rg_dtype_allowed(spec->dtypes, dtype) || (spec->dtypes == RG_DTYPES_TABLE && !suits_payload(problem, dtype))) {
+      return RG_FAIL_ARGUMENT(RG_ERR_DTYPE, spec->name, "expected %s, got %s", rg_dtype_rule_text(spec->dtypes),
+                              rg_dtype_name(dtype));
     }
-    if (expected) return FAIL(RG_ERR_DTYPE, spec->name, "expected %s, got %s", expected, rg_dtype_name(dtype));
     if (dtype == RG_F64) {
       if (first_double < 0) first_double = t;
-    } else if (!integer && first_single < 0) {
+    } else if (dtype != RG_I32 && dtype != RG_I64 && first_single < 0) {
       first_single = t;
     }
   }
   if (first_double >= 0 && first_single >= 0) {
-    return FAIL(RG_ERR_DTYPE, op->tensors[first_single].name, "expected float64 as %s, got %s",
-                op->tensors[first_double].name, rg_dtype_name(problem->tensor[first_single].dtype));
+    return RG_FAIL_ARGUMENT(RG_ERR_DTYPE, op->tensors[first_single].name, "expected float64 as %s, got %s",
+                            op->tensors[first_double].name, rg_dtype_name(problem->tensor[first_single].dtype));
   }
   return RG_OK;
 }
@@ -166,8 +67,8 @@ static rg_status check_enums(const rg_operator *op, const void *args, rg_error *
     int count = 0;
     while (op->params[p].values[count] != NULL) ++count;
     if (value >= 0 && value < count) continue;
-    return FAIL(RG_ERR_RANGE, op->params[p].name, "expected a value from 0 (%s) to %d (%s), got %d",
-                op->params[p].values[0], count - 1, op->params[p].values[count - 1], value);
+    return RG_FAIL_ARGUMENT(RG_ERR_RANGE, op->params[p].name, "expected a value from 0 (%s) to %d (%s), got %d",
+                            op->params[p].values[0], count - 1, op->params[p].values[count - 1], value);
   }
   return RG_OK;
 }
@@ -189,8 +90,9 @@ static rg_status bind_dims(const rg_operator *op, rg_problem *problem, int sourc
       if (dim->kind != RG_DIM_BOUND) continue;
       const int64_t size = problem->tensor[t].shape[a];
       if (dim->multiple_of > 1 && (size % dim->multiple_of != 0 || size == 0)) {
-        return FAIL(RG_ERR_SHAPE, spec->name, "dimension %d (%s) must be a positive multiple of %d, got %" PRId64, a,
-                    dim->name, dim->multiple_of, size);
+        return RG_FAIL_ARGUMENT(RG_ERR_SHAPE, spec->name,
+                                "dimension %d (%s) must be a positive multiple of %d, got %" PRId64, a, dim->name,
+                                dim->multiple_of, size);
       }
       problem->dim[axis.dim] = size;
       source[axis.dim] = t;
@@ -209,15 +111,16 @@ static rg_status check_shapes(const rg_operator *op, const rg_problem *problem, 
       const int64_t got = problem->tensor[t].shape[a];
       if (axis.dim == RG_AXIS_FIXED) {
         if (got == axis.divisor) continue;
-        return FAIL(RG_ERR_SHAPE, spec->name, "dimension %d: expected %d, got %" PRId64, a, axis.divisor, got);
+        return RG_FAIL_ARGUMENT(RG_ERR_SHAPE, spec->name, "dimension %d: expected %d, got %" PRId64, a, axis.divisor,
+                                got);
       }
       const int64_t expected = problem->dim[axis.dim] / axis.divisor;
       if (got == expected || (a == 0 && spec->broadcast_first && got == 1)) continue;
       char part[16] = "";
       if (axis.divisor > 1) snprintf(part, sizeof part, "/%d", axis.divisor);
-      return FAIL(RG_ERR_SHAPE, spec->name, "dimension %d (%s%s): expected %" PRId64 "%s%s, got %" PRId64, a,
-                  op->dims[axis.dim].name, part, expected, source[axis.dim] >= 0 ? " as in " : "",
-                  source[axis.dim] >= 0 ? op->tensors[source[axis.dim]].name : "", got);
+      return RG_FAIL_ARGUMENT(RG_ERR_SHAPE, spec->name, "dimension %d (%s%s): expected %" PRId64 "%s%s, got %" PRId64,
+                              a, op->dims[axis.dim].name, part, expected, source[axis.dim] >= 0 ? " as in " : "",
+                              source[axis.dim] >= 0 ? op->tensors[source[axis.dim]].name : "", got);
     }
   }
   return RG_OK;
@@ -229,11 +132,11 @@ static rg_status check_addresses(const rg_operator *op, const rg_problem *proble
     const rg_tensor *tensor = &problem->tensor[t];
     if (!rg_given(problem, t) || rg_tensor_elements(tensor) == 0) continue;
     if (spec->role == RG_INPUT && (spec->needed_for & wanted) == 0) continue;
-    if (tensor->data == NULL) return FAIL(RG_ERR_NULL, spec->name, "%s", "its data is NULL");
+    if (tensor->data == NULL) return RG_FAIL_ARGUMENT(RG_ERR_NULL, spec->name, "%s", "its data is NULL");
     const size_t size = rg_dtype_size(tensor->dtype);
     if ((uintptr_t)tensor->data % size != 0) {
-      return FAIL(RG_ERR_STRIDE, spec->name, "its first element is not aligned to the %zu bytes of %s", size,
-                  rg_dtype_name(tensor->dtype));
+      return RG_FAIL_ARGUMENT(RG_ERR_STRIDE, spec->name, "its first element is not aligned to the %zu bytes of %s",
+                              size, rg_dtype_name(tensor->dtype));
     }
   }
   return RG_OK;
@@ -259,12 +162,13 @@ static rg_status check_overlap(const rg_operator *op, const rg_problem *problem,
     const rg_tensor_spec *spec = &op->tensors[t];
     const rg_tensor *output = &problem->tensor[t];
     if (rg_overlaps_itself(output)) {
-      return FAIL(RG_ERR_ALIAS, spec->name, "%s", "two of its indices name the same element; an output must own each");
+      return RG_FAIL_ARGUMENT(RG_ERR_ALIAS, spec->name, "%s",
+                              "two of its indices name the same element; an output must own each");
     }
     const bool replaces = in_place && spec->in_place;
     if (replaces && rg_given(problem, spec->in_place_of) && !same_memory(output, &problem->tensor[spec->in_place_of])) {
-      return FAIL(RG_ERR_ALIAS, spec->name, "with in_place it must be the very tensor %s, or NULL",
-                  op->tensors[spec->in_place_of].name);
+      return RG_FAIL_ARGUMENT(RG_ERR_ALIAS, spec->name, "with in_place it must be the very tensor %s, or NULL",
+                              op->tensors[spec->in_place_of].name);
     }
     for (int other = 0; other < op->num_tensors; ++other) {
       const rg_tensor_spec *other_spec = &op->tensors[other];
@@ -273,7 +177,7 @@ static rg_status check_overlap(const rg_operator *op, const rg_problem *problem,
       const bool seen = other_spec->role == RG_OUTPUT && other < t;
       if (unread || seen || !rg_extents_meet(extent[t], extent[other])) continue;
       if (!rg_overlap(output, &problem->tensor[other])) continue;
-      return FAIL(RG_ERR_ALIAS, spec->name, "it shares memory with %s", other_spec->name);
+      return RG_FAIL_ARGUMENT(RG_ERR_ALIAS, spec->name, "it shares memory with %s", other_spec->name);
     }
   }
   return RG_OK;
@@ -296,9 +200,8 @@ static rg_status begin(const rg_operator *op, const void *args, DLDevice device,
                        rg_error *error) {
   problem->op = op;
   problem->args = args;
-  if (args == NULL) return FAIL(RG_ERR_NULL, "args", "%s", "it is NULL");
-  prefetch_descriptors(op, args);
-  return read_descriptors(op, args, device, problem, wanted, error);
+  if (args == NULL) return RG_FAIL_ARGUMENT(RG_ERR_NULL, "args", "%s", "it is NULL");
+  return rg_read_descriptors(op, args, device, problem, wanted, error);
 }
 
 rg_status rg_resolve(const rg_operator *op, const void *args, DLDevice device, rg_problem *problem, rg_error *error) {

@@ -18,10 +18,10 @@ typedef struct solution {
 /* The harness compiles the C and CUDA files of the solution's top folder, and it is an include path. These lie there,
  * their path in their name; every other file keeps its path. "%s" is the operator. */
 static const char *const compiled[] = {
-    "src/base/error.c",    "src/spec/dtype.c",        "src/spec/overlap.c",      "src/spec/resolve.c",
-    "src/spec/rotation.c", "src/spec/tensor.c",       "src/cuda/kernel.c",       "src/cuda/launch.c",
-    "src/solution/call.c", "src/solution/device.c",   "ops/%s/%s_spec.c",        "ops/%s/%s_ref.c",
-    "ops/%s/%s_cuda.c",    "src/solution/kernels.cu", "src/solution/binding.cu",
+    "src/base/error.c",   "src/spec/descriptor.c", "src/spec/dtype.c",        "src/spec/overlap.c",
+    "src/spec/resolve.c", "src/spec/rotation.c",   "src/spec/tensor.c",       "src/cuda/kernel.c",
+    "src/cuda/launch.c",  "src/solution/call.c",   "src/solution/device.c",   "ops/%s/%s_spec.c",
+    "ops/%s/%s_ref.c",    "ops/%s/%s_cuda.c",      "src/solution/kernels.cu", "src/solution/binding.cu",
 };
 enum { NUM_COMPILED = sizeof compiled / sizeof compiled[0], NAME_BYTES = 256 };
 static const char entry_point[] = "src-solution-binding.cu::run";

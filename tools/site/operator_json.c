@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "harness/evidence/text.h"
 #include "tools/site/data.h"
 #include "tools/site/passes.h"
@@ -21,24 +19,6 @@ static void add_shape(const rg_operator *op, const rg_tensor_spec *tensor, rge_t
   rge_text_add(text, "]");
 }
 
-static const char *dtypes_text(rg_dtype_rule rule) {
-  switch (rule) {
-    case RG_DTYPES_PAYLOAD:
-      return "float32, bfloat16, float16, float64";
-    case RG_DTYPES_TABLE:
-      return "float32, or that of the gradients";
-    case RG_DTYPES_ANGLE:
-      return "float32, float64";
-    case RG_DTYPES_INT64:
-      return "int64";
-    case RG_DTYPES_INDEX:
-      return "int64, int32";
-    case RG_DTYPES_POSITION:
-      return "int64, int32, float32, float64";
-  }
-  return "";
-}
-
 static json_t *tensors_json(const rg_operator *op, rg_role role) {
   json_t *list = json_array();
   for (int t = 0; t < op->num_tensors; t++) {
@@ -49,7 +29,7 @@ static json_t *tensors_json(const rg_operator *op, rg_role role) {
     json_array_append_new(
         list,
         json_pack("{s:s, s:o, s:s, s:s, s:o}", "name", tensor->name, "shape", rgs_text(shape.bytes), "suite_dtype",
-                  rg_dtype_name(tensor->suite_dtype), "dtypes", dtypes_text(tensor->dtypes), "in_place_of",
+                  rg_dtype_name(tensor->suite_dtype), "dtypes", rg_dtype_rule_text(tensor->dtypes), "in_place_of",
                   tensor->in_place ? rgs_text(op->tensors[tensor->in_place_of].name) : json_null()));
     rge_text_free(&shape);
   }
