@@ -15,10 +15,11 @@
  * and `rg_last_error` names the tensor, the dimension, what was expected and what was given.
  *
  * Threads. A context belongs to one host thread at a time; different contexts may be used at the same time. The library
- * keeps no global mutable state, never prints and never ends the process; on the CPU its threads are OpenMP's, whose
- * runtime does both when the system refuses it a thread. A child made by fork() after a call that used several threads
- * must make itself a context of 1 thread: OpenMP's threads do not survive the fork. Kernels run in float32 arithmetic
- * (float64 for float64 tensors) and assume the default floating-point environment.
+ * keeps no global mutable state but what CUDA itself has once a process (the driver and the loaded kernels), never prints
+ * and never ends the process; on the CPU its threads are OpenMP's, whose runtime does both when the system refuses it a
+ * thread. A child made by fork() after a call that used several threads must make itself a context of 1 thread: OpenMP's
+ * threads do not survive the fork. Kernels run in float32 arithmetic (float64 for float64 tensors) and assume the default
+ * floating-point environment.
  *
  * CUDA. Tensors live in memory that the context's device can reach. A call checks its arguments on the host, launches
  * on the context's stream and returns; it waits for nothing and allocates nothing, so it can be captured in a CUDA
@@ -89,9 +90,8 @@ typedef struct rg_allocator {
 
 /* What rg_context_create may be told; a zeroed struct asks for the defaults. */
 typedef struct rg_context_options {
-  int32_t threads; /* CPU threads of one call, at most 1024; 0: as many as this process may use */
-  const char
-      *variant; /* force one variant, such as "cpu.avx2" (see `ropegrad list`); NULL: the fastest that runs here */
+  int32_t threads;     /* CPU threads of one call, at most 1024; 0: as many as this process may use */
+  const char *variant; /* force one, such as "cpu.avx2" (see `ropegrad list`); NULL: the fastest that runs here */
   rg_allocator allocator;
 } rg_context_options;
 

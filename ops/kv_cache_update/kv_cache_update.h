@@ -71,7 +71,8 @@ typedef struct rg_kv_cache_update_backward_args {
  * RG_ERR_STRIDE     a tensor's first element is not aligned to its element size
  * RG_ERR_ALIAS      an output overlaps itself, an input or another output (in_place aside); or, with in_place, a
  *                   cache's gradient is another tensor than the one it replaces
- * RG_ERR_RANGE      rotary_dim, rounding or style is out of range, or an entry of cache_position is M or more
+ * RG_ERR_RANGE      rotary_dim, rounding or style is out of range, or an entry of cache_position is M or more; on CUDA
+ *                   rg_context_check says the latter, and the new row's gradients are zero
  * RG_ERR_OVERFLOW   sizes or strides past the address space
  * RG_ERR_DEVICE     a tensor lives on another device than the context */
 RG_API rg_status rg_kv_cache_update_backward(rg_context *context, const rg_kv_cache_update_backward_args *args);

@@ -17,7 +17,7 @@ static const struct {
 enum { NUM_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const char help[] =
-    "ropegrad verifies and times gradients of rotary position embeddings (RoPE).\n"
+    "ropegrad verifies and times rotary position embeddings (RoPE), forward and backward.\n"
     "\n"
     "  ropegrad list                    operators, variants, suites, and what this machine can run\n"
     "  ropegrad verify [options]        hold every output against a float64 reference\n"
