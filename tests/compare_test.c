@@ -1,7 +1,7 @@
 /* The comparison with the reference, on arrays made by hand: what counts as an error, and what is reported of it. */
 #include <math.h>
 
-#include "harness/buffers/buffers.h"
+#include "harness/buffers/poison.h"
 #include "harness/verify/compare.h"
 #include "tests/testing.h"
 

@@ -1,6 +1,5 @@
 #include "harness/cuda/gpu_state.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef ROPEGRAD_HARNESS_EVIDENCE_IDENTITY_H
 #define ROPEGRAD_HARNESS_EVIDENCE_IDENTITY_H
 
-#include "harness/evidence/index.h"
+#include "harness/evidence/record.h"
 
 /* From the file's name below its folder, without ".json". Lower-case letters, digits, '_' and '-' stay and '/' becomes
  * "--": "h200/2026-12" -> "h200--2026-12". A name with anything else loses it and gets a hash of the whole name, so that

@@ -1,6 +1,7 @@
 #include "harness/record/machine.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #ifndef ROPEGRAD_HARNESS_RECORD_MACHINE_H
 #define ROPEGRAD_HARNESS_RECORD_MACHINE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum { RGH_MACHINE_TEXT = 128 };

@@ -4,7 +4,6 @@
 
 #include "harness/base/json_file.h"
 #include "harness/cases/suite_folders.h"
-#include "harness/record/environment.h"
 #include "tools/ropegrad/tool.h"
 
 enum { LINE_WIDTH = 100, FORMULA_INDENT = 27 };

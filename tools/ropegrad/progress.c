@@ -1,5 +1,6 @@
 #include "tools/ropegrad/progress.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
 #define ROPEGRAD_TOOLS_PROGRESS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 typedef struct rgt_progress {
   bool bar;
