@@ -43,7 +43,10 @@ bool rgt_arguments_parse(const rgt_form *form, int argc, char **argv, rgt_argume
   for (int found; (found = getopt_long(argc, argv, ":h", known, NULL)) != -1;) {
     const char *typed = argv[optind - 1];
     if (found == ':') return complain(form, code, "a value is missing after ", typed);
-    if (found == '?') return complain(form, code, "unknown option ", typed);
+    if (found == '?') {
+      *code = rgt_complain_unknown(form->command, typed, known);
+      return false;
+    }
     if (found == 'h') {
       fputs(form->help, stdout);
       *code = RGT_FINE;

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include "harness/base/json_file.h"
-#include "harness/base/suggest.h"
 #include "tools/ropegrad/solution.h"
 #include "tools/ropegrad/tool.h"
 
@@ -42,14 +41,6 @@ static const struct option known[] = {{"op", required_argument, NULL, 'o'},
                                       {"help", no_argument, NULL, 'h'},
                                       {NULL, 0, NULL, 0}};
 
-static int complain_unknown(const char *typed) {
-  enum { NUM_KNOWN = sizeof known / sizeof known[0] - 1 };
-  const char *names[NUM_KNOWN];
-  for (int n = 0; n < NUM_KNOWN; n++) names[n] = known[n].name;
-  return rgt_complain(RGT_WRONG_USE, command, "unknown option '%s'; did you mean '--%s'? See ropegrad %s --help", typed,
-                      names[rgh_nearest_name(typed + strspn(typed, "-"), names, NUM_KNOWN)], command);
-}
-
 /* False: the command is over, with *code. */
 static bool parse(int argc, char **argv, options *o, int *code) {
   *o = (options){.author = "ropegrad"};
@@ -67,7 +58,7 @@ static bool parse(int argc, char **argv, options *o, int *code) {
     }
     if (found == '?' || found == ':') {
       *code = found == '?'
-                  ? complain_unknown(typed)
+                  ? rgt_complain_unknown(command, typed, known)
                   : rgt_complain(RGT_WRONG_USE, command, "%s needs a value; see ropegrad %s --help", typed, command);
       return false;
     }

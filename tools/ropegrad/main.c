@@ -1,5 +1,4 @@
-/* ropegrad: verifies and times gradients of rotary position embeddings. */
-#include <stdarg.h>
+/* ropegrad: verifies and times rotary position embeddings, forward and backward. */
 #include <stdio.h>
 #include <string.h>
 
@@ -37,16 +36,6 @@ static const char help[] =
     "\n"
     "Exit codes: 0 fine; 1 a case failed; 2 wrong use or a bad file; 3 this machine or build lacks what was asked "
     "for.\n";
-
-int rgt_complain(int code, const char *command, const char *format, ...) {
-  fprintf(stderr, "ropegrad%s%s: ", command[0] != '\0' ? " " : "", command);
-  va_list values;
-  va_start(values, format);
-  vfprintf(stderr, format, values);
-  va_end(values);
-  fputc('\n', stderr);
-  return code;
-}
 
 static int run_command(int argc, char **argv) {
   const char *names[NUM_COMMANDS];

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/base/suggest.h"
 #include "tools/ropegrad/tool.h"
 
 static const char DEFAULT_SUITE[] = "sol-execbench-rope";
@@ -186,14 +185,6 @@ static const struct {
 };
 enum { NUM_OPTIONS = sizeof table / sizeof table[0] };
 
-static int complain_unknown(const char *command, const char *typed, const struct option *known, int num_known) {
-  const char *names[NUM_OPTIONS];
-  for (int n = 0; n < num_known; n++) names[n] = known[n].name;
-  const char *nearest = names[rgh_nearest_name(typed + strspn(typed, "-"), names, num_known)];
-  return rgt_complain(RGT_WRONG_USE, command, "unknown option '%s'; did you mean '--%s'? See ropegrad %s --help", typed,
-                      nearest, command);
-}
-
 bool rgt_options_parse(rgt_command command, const char *name, const char *help, int argc, char **argv,
                        rgt_options *options, int *code) {
   *options = (rgt_options){.command = name,
@@ -215,7 +206,7 @@ bool rgt_options_parse(rgt_command command, const char *name, const char *help, 
       return false;
     }
     if (found == '?') {
-      *code = complain_unknown(name, typed, known, num_known);
+      *code = rgt_complain_unknown(name, typed, known);
       return false;
     }
     if (found == 'h' || table[found - 256].read == NULL) {

@@ -2,6 +2,8 @@
 #ifndef ROPEGRAD_TOOLS_TOOL_H
 #define ROPEGRAD_TOOLS_TOOL_H
 
+#include <getopt.h>
+
 #include "harness/base/message.h"
 #include "harness/cases/select.h"
 #include "harness/cases/suite_folders.h"
@@ -18,6 +20,9 @@ enum {
 
 /* One line on standard error, "ropegrad COMMAND: REASON". Returns `code`, so that a caller can return it in turn. */
 int rgt_complain(int code, const char *command, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The same of an option that is none of `known` (ended by a name of NULL), with the one that is most like it. */
+int rgt_complain_unknown(const char *command, const char *typed, const struct option *known);
 
 /* ---- options.c ---- */
 

@@ -1,0 +1,26 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/suggest.h"
+#include "tools/ropegrad/tool.h"
+
+int rgt_complain(int code, const char *command, const char *format, ...) {
+  fprintf(stderr, "ropegrad%s%s: ", command[0] != '\0' ? " " : "", command);
+  va_list values;
+  va_start(values, format);
+  vfprintf(stderr, format, values);
+  va_end(values);
+  fputc('\n', stderr);
+  return code;
+}
+
+int rgt_complain_unknown(const char *command, const char *typed, const struct option *known) {
+  enum { MOST_OPTIONS = 32 };
+  const char *names[MOST_OPTIONS];
+  int count = 0;
+  for (; count < MOST_OPTIONS && known[count].name != NULL; count++) names[count] = known[count].name;
+  const char *nearest = names[rgh_nearest_name(typed + strspn(typed, "-"), names, count)];
+  return rgt_complain(RGT_WRONG_USE, command, "unknown option '%s'; did you mean '--%s'? See ropegrad %s --help", typed,
+                      nearest, command);
+}
