@@ -116,12 +116,7 @@ static rg_dtype tuned_dtype(const rg_problem *problem) {
   const rg_kv_cache_update_backward_args *args = problem->args;
   const rg_tensor *t = problem->tensor;
   const int64_t *dim = problem->dim;
-  rg_dtype dtype = RG_DTYPE_NONE;
-  for (int k = 0; k < NUM_BACKWARD_TENSORS; ++k) {
-    if (k == CACHE_POSITION || !rg_given(problem, k)) continue;
-    if (dtype != RG_DTYPE_NONE && t[k].dtype != dtype) return RG_DTYPE_NONE;
-    dtype = t[k].dtype;
-  }
+  const rg_dtype dtype = common_dtype(problem, CACHE_POSITION);
   /* A table's gradient that sums over the batches would have blocks wait for each other. */
   for (int k = GRAD_COS; k <= GRAD_SIN; ++k) {
     if (rg_given(problem, k) && t[k].shape[0] != dim[DIM_B]) return RG_DTYPE_NONE;

@@ -124,13 +124,8 @@ static rg_dtype tuned_dtype(const rg_problem *problem) {
   const rg_kv_cache_update_forward_args *args = problem->args;
   const rg_tensor *t = problem->tensor;
   const int64_t *dim = problem->dim;
-  rg_dtype dtype = RG_DTYPE_NONE;
-  for (int k = 0; k < NUM_FORWARD_TENSORS; ++k) {
-    if (k == FORWARD_CACHE_POSITION || !rg_given(problem, k)) continue;
-    if (dtype != RG_DTYPE_NONE && t[k].dtype != dtype) return RG_DTYPE_NONE;
-    dtype = t[k].dtype;
-  }
-  if (dtype == RG_F64) return RG_DTYPE_NONE;
+  const rg_dtype dtype = common_dtype(problem, FORWARD_CACHE_POSITION);
+  if (dtype == RG_DTYPE_NONE || dtype == RG_F64) return RG_DTYPE_NONE;
   const bool has_rows = dim[DIM_B] > 0 && dim[DIM_H] > 0 && dim[DIM_N] > 0 && dim[DIM_M] > 0;
   const bool is_counted =
       dim[DIM_B] <= INT32_MAX && dim[DIM_H] <= INT32_MAX && dim[DIM_M] <= INT32_MAX && dim[DIM_N] <= MOST_NEW_ROWS;

@@ -15,6 +15,17 @@ static inline rg_device_tensor table_of(const rg_tensor *table) {
   return made;
 }
 
+/* The dtype of all given tensors but the cache positions; RG_DTYPE_NONE: they have several. */
+static inline rg_dtype common_dtype(const rg_problem *problem, int cache_position) {
+  rg_dtype dtype = RG_DTYPE_NONE;
+  for (int k = 0; k < problem->op->num_tensors; ++k) {
+    if (k == cache_position || !rg_given(problem, k)) continue;
+    if (dtype != RG_DTYPE_NONE && problem->tensor[k].dtype != dtype) return RG_DTYPE_NONE;
+    dtype = problem->tensor[k].dtype;
+  }
+  return dtype;
+}
+
 /* What a 16-byte access moves, and what the addresses of its tensors are multiples of. */
 enum { VECTOR_BYTES = 16 };
 

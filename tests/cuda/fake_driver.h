@@ -5,7 +5,9 @@
 #define ROPEGRAD_TESTS_CUDA_FAKE_DRIVER_H
 
 #include <cuda.h>
+#include <dlfcn.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 enum { FAKE_DEVICES = 2 };
 
@@ -35,7 +37,16 @@ typedef struct fake_driver {
 #define FAKE_TEXT(name) #name
 #define FAKE_NAME(function) FAKE_TEXT(function)
 
-/* The state, looked up with dlsym as "fake_driver_state". */
 extern fake_driver fake_driver_state;
+
+/* The state of the driver that this process has loaded; NULL, and a line that says so: it is another one. */
+static inline fake_driver *fake_driver_find(void) {
+  void *library = dlopen("libcuda.so.1", RTLD_NOW);
+  fake_driver *driver = library != NULL ? dlsym(library, "fake_driver_state") : NULL;
+  if (driver == NULL) {
+    fprintf(stderr, "libcuda.so.1 is not the fake one: the test must be started with its folder in LD_LIBRARY_PATH\n");
+  }
+  return driver;
+}
 
 #endif

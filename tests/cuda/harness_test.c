@@ -1,7 +1,5 @@
 /* The harness's side of a GPU, over a driver that runs nothing (fake_driver.h): memory by way of page-locked pieces,
  * the pool, timers, facts, and what is said when something is missing. */
-#include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "harness/cuda/gpu_state.h"
@@ -12,11 +10,8 @@ static fake_driver *driver;
 
 static int find_driver(void **state) {
   (void)state;
-  void *library = dlopen("libcuda.so.1", RTLD_NOW);
-  if (library != NULL) driver = dlsym(library, "fake_driver_state");
-  if (driver != NULL) return 0;
-  fprintf(stderr, "libcuda.so.1 is not the fake one: the test must be started with its folder in LD_LIBRARY_PATH\n");
-  return -1;
+  driver = fake_driver_find();
+  return driver != NULL ? 0 : -1;
 }
 
 typedef struct fixture {
