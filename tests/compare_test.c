@@ -35,7 +35,7 @@ static rgh_comparison compare(const fixture *f) {
   return c;
 }
 
-/* The contract of operators.md, float32, written out. */
+/* The contract of rg_reference_output, for float32, written out. */
 static double allowance(double value, double magnitude, double terms) {
   return ((8 + sqrt(terms) / 16) * magnitude + fabs(value)) * 0x1p-24;
 }

@@ -28,7 +28,7 @@ static int unload(void **state) {
   return 0;
 }
 
-/* The contract of operators.md, written out a second time. */
+/* The contract of rg_reference_output, written out a second time. */
 static double allowance(rg_dtype dtype, double value, double magnitude, int64_t terms) {
   const double u = dtype == RG_F64 ? 0x1p-52 : 0x1p-24; /* float64: 2^-53 for each of the two sides */
   double allowed = u * ((8 + sqrt((double)terms) / 16) * magnitude + fabs(value));
