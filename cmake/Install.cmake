@@ -1,4 +1,4 @@
-# make install: the libraries, the public headers, and what pkg-config and find_package(ropegrad) read.
+# make install: the libraries, the public headers, the licence, and what pkg-config and find_package(ropegrad) read.
 include(CMakePackageConfigHelpers)
 
 set_target_properties(ropegrad_shared PROPERTIES EXPORT_NAME ropegrad)
@@ -7,6 +7,7 @@ install(TARGETS ropegrad_shared ropegrad_static EXPORT ropegrad
 list(TRANSFORM ROPEGRAD_OPS REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/ops/\\1/\\1.h" OUTPUT_VARIABLE operator_headers)
 install(FILES include/ropegrad/ropegrad.h ${operator_headers} ${ROPEGRAD_GENERATED_INCLUDE}/ropegrad/operators.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ropegrad)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ropegrad)
 install(EXPORT ropegrad NAMESPACE ropegrad:: FILE ropegradTargets.cmake DESTINATION ${package_dir})
