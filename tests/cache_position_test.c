@@ -1,4 +1,4 @@
-/* What entries of cache_position do to a cache, in values that anyone can follow: every key is turned by a quarter, so
+/* What entries of cache_position do to a cache, in values that anyone can follow: every key is rotated by a quarter, so
  * that (x1, x2) becomes (-x2, x1). The suites compare the same rules with the reference. */
 #include <stdio.h>
 
@@ -68,8 +68,8 @@ static void the_cache_has(bool in_place, const int64_t position[N], const int so
     const float *key = in_place ? u.key_input[m] : u.key_cache[m];
     const float *value = in_place ? u.value_input[m] : u.value_cache[m];
     const int n = source[m];
-    const float turned[D] = {n < 0 ? 0 : -u.keys[n][1], n < 0 ? 0 : u.keys[n][0]};
-    assert_memory_equal(key, n < 0 ? before.key_input[m] : turned, D * sizeof *key);
+    const float rotated[D] = {n < 0 ? 0 : -u.keys[n][1], n < 0 ? 0 : u.keys[n][0]};
+    assert_memory_equal(key, n < 0 ? before.key_input[m] : rotated, D * sizeof *key);
     assert_memory_equal(value, n < 0 ? before.value_input[m] : u.values[n], D * sizeof *value);
   }
   rg_context_destroy(u.context);

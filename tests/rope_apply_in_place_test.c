@@ -15,7 +15,7 @@ static float *row_with_forbidden_end(size_t page) {
   return row;
 }
 
-static void turn(rg_context *context, const char *variant, rg_style style) {
+static void rotate(rg_context *context, const char *variant, rg_style style) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   const int64_t R = (int64_t)(page / sizeof(float)), D = 2 * R;
   float *row = row_with_forbidden_end(page), *tables = malloc(2 * page);
@@ -58,8 +58,8 @@ static void what_passes_through_is_not_touched(void **state) {
     rg_variant_info info;
     rg_dev_variant(v, &info);
     if (strncmp(info.name, "cpu.", 4) != 0 || info.status != RG_OK) continue;
-    turn(context, info.name, RG_STYLE_ROTATE_HALF);
-    turn(context, info.name, RG_STYLE_INTERLEAVED);
+    rotate(context, info.name, RG_STYLE_ROTATE_HALF);
+    rotate(context, info.name, RG_STYLE_INTERLEAVED);
     ++runs;
   }
   assert_true(runs > 0);

@@ -1,6 +1,6 @@
 /* Learns the frequencies of a rotary embedding by gradient descent, through one attention block:
  *
- *     inv_freq -> cos, sin -> q and k turned -> scores = q k^T / sqrt(D) -> mean square distance to given scores
+ *     inv_freq -> cos, sin -> q and k rotated -> scores = q k^T / sqrt(D) -> mean square distance to given scores
  *
  * The given scores are those of other, true frequencies, which are to be found. The forward pass is
  * rotary_embedding_forward and rope_apply_forward; the backward pass is rope_apply_backward, which returns the gradients
@@ -55,7 +55,7 @@ static void make_tables(const block *b, const float inv_freq[HALF], table emb, t
               .position_ids = &p, .inv_freq_expanded = &f, .attention_scaling = 1, .emb = &e, .cos = &c, .sin = &t}));
 }
 
-static void turn(const block *b, table cos, table sin, heads_of_rows q_embed, heads_of_rows k_embed) {
+static void rotate(const block *b, table cos, table sin, heads_of_rows q_embed, heads_of_rows k_embed) {
   const DLTensor q = describe(b->q, 4, heads_shape), k = describe(b->k, 4, heads_shape);
   const DLTensor c = describe(cos, 3, table_shape), t = describe(sin, 3, table_shape);
   const DLTensor qe = describe(q_embed, 4, heads_shape), ke = describe(k_embed, 4, heads_shape);
@@ -76,7 +76,7 @@ static void score(heads_of_rows q, heads_of_rows k, score_table scores) {
   }
 }
 
-/* The loss, and its gradients with respect to the turned q and k. */
+/* The loss, and its gradients with respect to the rotated q and k. */
 static double loss_of(const block *b, heads_of_rows q, heads_of_rows k, heads_of_rows grad_q, heads_of_rows grad_k) {
   score_table scores;
   score(q, k, scores);
@@ -100,7 +100,7 @@ static double loss_of(const block *b, heads_of_rows q, heads_of_rows k, heads_of
   return loss;
 }
 
-/* From the gradients of the turned q and k to that of the frequencies. */
+/* From the gradients of the rotated q and k to that of the frequencies. */
 static void backward(const block *b, heads_of_rows grad_q_embed, heads_of_rows grad_k_embed, table emb,
                      float grad_inv_freq[HALF]) {
   table grad_cos, grad_sin, grad_emb;
@@ -129,7 +129,7 @@ static double train(const block *b, float inv_freq[HALF], double *first_loss) {
     heads_of_rows q_embed, k_embed, grad_q, grad_k;
     float gradient[HALF];
     make_tables(b, inv_freq, emb, cos, sin);
-    turn(b, cos, sin, q_embed, k_embed);
+    rotate(b, cos, sin, q_embed, k_embed);
     loss = loss_of(b, q_embed, k_embed, grad_q, grad_k);
     if (step == 0) *first_loss = loss;
     if (step % SHOW_EVERY == 0) printf("step %3d   loss %.3e\n", step, loss);
@@ -163,7 +163,7 @@ int main(void) {
   table emb, cos, sin;
   heads_of_rows q_embed, k_embed;
   make_tables(&b, truth, emb, cos, sin);
-  turn(&b, cos, sin, q_embed, k_embed);
+  rotate(&b, cos, sin, q_embed, k_embed);
   score(q_embed, k_embed, b.target);
 
   printf("frequency      true     start\n");

@@ -99,8 +99,8 @@ typedef struct rg_kv_cache_update_forward_args {
   const DLTensor *value_cache; /* [B, Hk, M, D] dtype of value_cache_input */
 } rg_kv_cache_update_forward_args;
 
-/* Computes the wanted ones of the two caches. Keys are turned in float32 (float64 for float64 tensors) and rounded once;
- * everything else is copied bit for bit.
+/* Computes the wanted ones of the two caches. Keys are rotated in float32 (float64 for float64 tensors) and rounded
+ * once; everything else is copied bit for bit.
  *
  * RG_ERR_NULL       context, args, a needed tensor, its shape or its data is NULL, or no output is wanted
  * RG_ERR_ALIAS      an output overlaps itself, an input or the other output (in_place aside); or, with in_place, a

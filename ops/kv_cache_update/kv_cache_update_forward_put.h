@@ -77,9 +77,9 @@ RG_INLINE void rotate_as(rg_dtype T, rg_style S, const head_rows *w) {
       const pair_block k =
           load_block(rg_vf_two_splits(T), T, S, key.first + h * key.head, key.second + h * key.head, i, pairs);
       ask_for_block(T, w->next_key + h * key.head, i);
-      const pair_block turned = {rg_rotate(RG_DTYPE_NONE, k.lower, c.lower, s.lower),
-                                 rg_rotate(RG_DTYPE_NONE, k.upper, c.upper, s.upper)};
-      store_block(rg_vf_two_splits(T), T, S, out.first + h * out.head, out.second + h * out.head, i, turned, pairs,
+      const pair_block rotated = {rg_rotate(RG_DTYPE_NONE, k.lower, c.lower, s.lower),
+                                  rg_rotate(RG_DTYPE_NONE, k.upper, c.upper, s.upper)};
+      store_block(rg_vf_two_splits(T), T, S, out.first + h * out.head, out.second + h * out.head, i, rotated, pairs,
                   w->stream);
     }
   });

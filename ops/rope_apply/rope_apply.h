@@ -1,6 +1,6 @@
 /* rope_apply: rotary embeddings applied to q and k, and the gradient with respect to q, k, cos and sin.
  *
- * The forward pass turns the first R = rotary_dim elements of every head, with cos and sin shared by all heads, and
+ * The forward pass rotates the first R = rotary_dim elements of every head, with cos and sin shared by all heads, and
  * passes the other D - R through. For x = q and x = k, on each pair (x1, x2) of those R elements,
  *     y1 = x1*c1 - x2*s1          y2 = x2*c2 + x1*s2,
  * where (c1, c2) and (s1, s2) are the elements of cos and sin in the same two columns. With g the gradient of y:
@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-/* Which element of sin meets which gradient. Both give the same wherever the two elements of sin that turn a pair are
+/* Which element of sin meets which gradient. Both give the same wherever the two elements of sin that rotate a pair are
  * equal, as they are in every table made from angles. */
 typedef enum rg_sin_pairing {
   RG_SIN_ADJOINT = 0,  /* (g1*c1 + g2*s2, g2*c2 - g1*s1): the true gradient of the forward pass */
@@ -29,10 +29,10 @@ typedef enum rg_sin_pairing {
 
 typedef struct rg_rope_apply_backward_args {
   /* Inputs. Those that no wanted output needs are not read and may be NULL. */
-  const DLTensor *grad_q_embed; /* [B, Hq, S, D] float32, bfloat16, float16 or float64: gradient of the turned q; for
+  const DLTensor *grad_q_embed; /* [B, Hq, S, D] float32, bfloat16, float16 or float64: gradient of the rotated q; for
                                    grad_q, grad_cos and grad_sin */
   const DLTensor *grad_k_embed; /* [B, Hk, S, D] float32, bfloat16, float16 or float64, not necessarily as for q:
-                                   gradient of the turned k; for grad_k, grad_cos and grad_sin */
+                                   gradient of the rotated k; for grad_k, grad_cos and grad_sin */
   const DLTensor *q;            /* [B, Hq, S, D] dtype of grad_q_embed: the forward's q; for grad_cos and grad_sin */
   const DLTensor *k;            /* [B, Hk, S, D] dtype of grad_k_embed: the forward's k; for grad_cos and grad_sin */
   const DLTensor *cos;          /* [B or 1, S, R] float32, or the dtype of q or of k: for grad_q and grad_k */
@@ -81,8 +81,8 @@ typedef struct rg_rope_apply_forward_args {
   const DLTensor *k_embed; /* [B, Hk, S, D] dtype of k */
 } rg_rope_apply_forward_args;
 
-/* Turns q and k, those whose results are wanted. Arithmetic is in float32 (float64 for float64 tensors) and each result
- * is rounded once; what lies past rotary_dim is passed through bit for bit.
+/* Rotates q and k, those whose results are wanted. Arithmetic is in float32 (float64 for float64 tensors) and each
+ * result is rounded once; what lies past rotary_dim is passed through bit for bit.
  *
  * RG_ERR_NULL       context or args is NULL, no output is wanted, or a needed tensor, its shape or its data is NULL
  * RG_ERR_ALIAS      an output overlaps itself, an input or the other output (in_place aside); or, with in_place, an
