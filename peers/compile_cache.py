@@ -27,9 +27,6 @@ CUDA_HELPERS = 14  # at most: each has a context of its own on the GPU
 def private_cache() -> Iterator[None]:
     """An empty cache of torch.compile's for this run and its helpers, so that no earlier run matters; or the one that
     the environment names."""
-    # What the CPU says of its vectors is believed. Else every process tries each kind, by compiling a sample and starting
-    # a Python that loads it, under a lock that lets in one process at a time: minutes where there are many.
-    os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "1")
     if "TORCHINDUCTOR_CACHE_DIR" in os.environ:
         yield
         return
@@ -78,21 +75,39 @@ def _compile(job: Job) -> None:
             compiled_function(case, form)(*tensors.values())
 
 
-def _start_helper() -> None:
-    """Before torch is imported. The helpers are the parallelism: what they compile they also run once, and a team of
-    threads in each would wait for CPUs that the others hold."""
+def usable_vectors() -> list[str] | None:
+    """The kinds of vectors that torch.compile may use on this CPU; None: this PyTorch does not say. It tries each kind
+    by compiling a sample and starting a Python that loads it, under a lock: one process at a time."""
+    try:
+        from torch._inductor import cpu_vec_isa
+
+        return [str(kind) for kind in cpu_vec_isa.valid_vec_isa_list()]
+    except (ImportError, AttributeError):
+        return None
+
+
+def _start_helper(vectors: list[str] | None = None) -> None:
+    """The helpers are the parallelism: what they compile they also run once, and a team of threads in each would wait
+    for CPUs that the others hold. They take the timing process's word on vectors, as trying them again would let one
+    helper in at a time."""
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
-    os.environ["OMP_THREAD_LIMIT"] = "1"
+    os.environ["OMP_THREAD_LIMIT"] = "1"  # heard when torch is imported, so not later than here
+    if vectors is not None:
+        from torch._inductor import cpu_vec_isa
+
+        found = [kind for kind in cpu_vec_isa.supported_vec_isa_list if str(kind) in vectors]
+        setattr(cpu_vec_isa, "valid_vec_isa_list", lambda: found)  # noqa: B010  a function, which mypy would keep
 
 
 def compile_all(jobs: list[Job], helpers: int, tell: Callable[[int, int], None]) -> None:
     """A job that fails here fails again, and is then reported, where it would be timed."""
     if helpers <= 1 or len(jobs) < 2:
         return
-    if jobs[0].device != "cpu":
-        helpers = min(helpers, CUDA_HELPERS)
+    on_cpu = jobs[0].device == "cpu"
+    helpers = min(helpers, len(jobs), len(jobs) if on_cpu else CUDA_HELPERS)
+    vectors = usable_vectors() if on_cpu else None
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(helpers, len(jobs)), mp_context=context, initializer=_start_helper) as pool:
+    with ProcessPoolExecutor(helpers, mp_context=context, initializer=_start_helper, initargs=(vectors,)) as pool:
         # The largest first: they decide when the last helper ends.
         pending = [pool.submit(_compile, job) for job in sorted(jobs, key=lambda j: -j.case.bytes())]
         try:

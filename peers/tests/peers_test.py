@@ -280,17 +280,18 @@ class Records(unittest.TestCase):
 
 
 class CompilingAhead(unittest.TestCase):
-    def test_a_helper_runs_what_it_compiled_on_one_thread(self) -> None:
-        """Else as many teams as there are CPUs, each with a thread for every CPU, wait for one another."""
+    def test_a_helper_runs_on_one_thread_and_believes_what_it_is_told_of_vectors(self) -> None:
+        """Else as many teams as there are CPUs, each with a thread for every CPU, wait for one another; and every
+        helper tries every kind of vector, one helper at a time."""
         script = (
-            "from peers.compile_cache import _start_helper; _start_helper()\n"
+            "from peers.compile_cache import _start_helper, usable_vectors; _start_helper(['avx2'])\n"
             "import ctypes, re, torch\n"
             "from pathlib import Path\n"
             "found = re.search(r'(/\\S*libgomp\\S*)', Path('/proc/self/maps').read_text())\n"
-            "print(ctypes.CDLL(found.group(1)).omp_get_thread_limit())"
+            "print(ctypes.CDLL(found.group(1)).omp_get_thread_limit(), usable_vectors())"
         )
         said = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-        self.assertEqual(said.stdout.strip(), "1")
+        self.assertEqual(said.stdout.strip(), "1 ['avx2']")
 
 
 class CommandLine(unittest.TestCase):
