@@ -15,7 +15,7 @@ from peers.operators import OPERATORS
 
 MEMORY_CLOCK_KHZ, MEMORY_BUS_BITS = 36, 37  # CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, _GLOBAL_MEMORY_BUS_WIDTH
 
-QUERY = ("driver_version", "clocks.max.sm", "clocks.max.memory", "clocks.sm", "clocks.memory", "temperature.gpu",
+QUERY = ("driver_version", "clocks.max.sm", "clocks.max.memory", "clocks.sm", "clocks.mem", "temperature.gpu",
          "power.limit", "power.draw")  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def facts(device: torch.device, library: Path) -> dict[str, Any]:
         "sm_clock_max_mhz": mhz("clocks.max.sm"),
         "memory_clock_max_mhz": mhz("clocks.max.memory"),
         "sm_clock_mhz": mhz("clocks.sm"),
-        "memory_clock_mhz": mhz("clocks.memory"),
+        "memory_clock_mhz": mhz("clocks.mem"),
         "temperature_c": real("temperature.gpu"),
         "power_limit_w": real("power.limit"),
         "power_w": real("power.draw"),

@@ -270,6 +270,12 @@ class Records(unittest.TestCase):
         self.assertAlmostEqual(entry["roofline_us"], (entry["read_bytes"] + entry["write_bytes"]) / 640e3)
         self.assertIs(entry["below_roofline"], True)
 
+    def test_the_driver_is_asked_for_fields_that_it_has(self) -> None:
+        """One unknown field, and nvidia-smi answers none of them."""
+        fields = {"driver_version", "clocks.max.sm", "clocks.max.mem", "clocks.max.memory", "clocks.sm", "clocks.mem",
+                  "clocks.current.sm", "clocks.current.memory", "temperature.gpu", "power.limit", "power.draw"}  # fmt: skip
+        self.assertEqual(set(gpu.QUERY) - fields, set())
+
     def test_the_commit_is_what_the_build_left_beside_the_library(self) -> None:
         with tempfile.TemporaryDirectory() as build:
             self.assertIsNone(machine.build_info(Path(build) / "libropegrad.so")["commit"])
