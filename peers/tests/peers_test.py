@@ -273,7 +273,8 @@ class Records(unittest.TestCase):
     def test_the_driver_is_asked_for_fields_that_it_has(self) -> None:
         """One unknown field, and nvidia-smi answers none of them."""
         fields = {"driver_version", "clocks.max.sm", "clocks.max.mem", "clocks.max.memory", "clocks.sm", "clocks.mem",
-                  "clocks.current.sm", "clocks.current.memory", "temperature.gpu", "power.limit", "power.draw"}  # fmt: skip
+                  "clocks.current.sm", "clocks.current.memory", "temperature.gpu", "power.limit",
+                  "power.draw"}  # fmt: skip
         self.assertEqual(set(gpu.QUERY) - fields, set())
 
     def test_the_commit_is_what_the_build_left_beside_the_library(self) -> None:
