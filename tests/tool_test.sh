@@ -62,6 +62,12 @@ for command in list verify bench; do
   awk 'length > 120 {exit 1}' out || fail "$command --help has a line of more than 120 columns"
 done
 expect 2
+expect 0 help
+grep -q 'Exit codes' out || fail "help does not explain the exit codes"
+expect 0 help bench
+grep -q '^ropegrad bench' out || fail "help bench: $(cat out)"
+refuse 2 "did you mean 'bench'" help bensh
+refuse 2 'one command' help list bench
 
 # ---- list ----
 expect 0 list --json list.json
@@ -108,6 +114,7 @@ refuse 2 "'--suite'" verify --suit3 small.json
 refuse 2 "needs a value" verify --suite
 refuse 2 "unexpected" verify small.json
 refuse 2 "rope_2d" verify --op rope2d --json result.json
+refuse 2 "these suites have: .*sol-execbench-rope-forward" verify --op rope_2d_forward --json result.json
 refuse 2 "one" verify --suite small.json --case on --json result.json
 refuse 2 "sol-execbench-rope" verify --suite no-such-suite --json result.json
 refuse 2 "cpu.scalar" verify --suite small.json --device cpu --variant cpu.sse9 --json result.json

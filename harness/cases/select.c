@@ -54,6 +54,35 @@ static bool check_case_names(const rgh_request *request, const rgh_suite *suite,
   return good;
 }
 
+static bool has_any(const rgh_request *request, const char *name) {
+  char path[RGH_SUITE_PATH_BYTES];
+  rgh_message ignored;
+  rgh_suite suite = {0};
+  bool found = false;
+  if (rgh_suite_find(request->folders, name, path, &ignored) && rgh_suite_load(path, &suite, &ignored)) {
+    for (int c = 0; c < suite.num_cases && !found; c++) found = asked_for(request, &suite.cases[c]);
+  }
+  rgh_suite_free(&suite);
+  return found;
+}
+
+/* The suite has no case of the operators: which suites have? */
+static bool fail_by_naming_others(const rgh_request *request, const rgh_suite *suite, rgh_message *why) {
+  char others[512] = "";
+  size_t used = 0;
+  int num_names = 0;
+  char **names = request->problem == NULL ? rgh_suite_names(request->folders, &num_names) : NULL;
+  for (int n = 0; names != NULL && n < num_names; n++) {
+    if (used < sizeof others && has_any(request, names[n])) {
+      used += (size_t)snprintf(others + used, sizeof others - used, "%s%s", used > 0 ? ", " : "", names[n]);
+    }
+    free(names[n]);
+  }
+  free(names);
+  return rgh_fail(why, "suite %s has no case of the operators asked for%s%s", suite->name,
+                  used > 0 ? "; these suites have: " : "", others);
+}
+
 static bool choose(const rgh_request *request, rgh_selection *selection, rgh_message *why) {
   rgh_suite *suite = &selection->suite;
   if (!check_case_names(request, suite, why)) return false;
@@ -71,10 +100,8 @@ static bool choose(const rgh_request *request, rgh_selection *selection, rgh_mes
     selection->cases[selection->num_cases++] = item;
   }
   if (selection->num_cases > 0) return true;
-  return rgh_fail(why,
-                  selection->left_out > 0 ? "suite %s: no case that was asked for has an in-place mode"
-                                          : "suite %s: has no case of the operators asked for",
-                  suite->name);
+  if (selection->left_out == 0) return fail_by_naming_others(request, suite, why);
+  return rgh_fail(why, "suite %s: no case that was asked for has an in-place mode", suite->name);
 }
 
 static bool load(const rgh_request *request, rgh_suite *suite, rgh_message *why) {

@@ -27,7 +27,7 @@ typedef struct rgh_selection {
 } rgh_selection;
 
 /* False, with a reason that lists what there is or what is nearest, when the suite cannot be read, an operator or a
- * case does not exist, or no case is left. */
+ * case does not exist, or no case is left; it names the suites that have the operators. */
 bool rgh_select(const rgh_request *request, rgh_selection *selection, rgh_message *why);
 void rgh_selection_free(rgh_selection *selection);
 

@@ -27,7 +27,7 @@ static const char help[] =
     "  ropegrad records reproduce FILE  run a record's command again here, and compare\n"
     "  ropegrad compare OLD NEW         what became slower or faster beyond noise\n"
     "  ropegrad export-solution         an operator's kernels as a solution for SOL-ExecBench's harness\n"
-    "  ropegrad COMMAND --help          options, examples, and what the columns mean\n"
+    "  ropegrad help COMMAND            options, examples, and what the columns mean (also: COMMAND --help)\n"
     "  ropegrad --version\n"
     "\n"
     "To begin with:\n"
@@ -47,6 +47,14 @@ static int run_command(int argc, char **argv) {
                       names[rgh_nearest_name(argv[1], names, NUM_COMMANDS)]);
 }
 
+/* ropegrad help [COMMAND] */
+static int run_help(int argc, char **argv) {
+  if (argc > 3) return rgt_complain(RGT_WRONG_USE, "help", "it takes the name of one command");
+  if (argc == 3) return run_command(3, (char *[]){argv[0], argv[2], (char[]){"--help"}, NULL});
+  fputs(help, stdout);
+  return RGT_FINE;
+}
+
 int main(int argc, char **argv) {
   int code = RGT_FINE;
   if (argc < 2) {
@@ -55,6 +63,8 @@ int main(int argc, char **argv) {
   }
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
     fputs(help, stdout);
+  } else if (strcmp(argv[1], "help") == 0) {
+    code = run_help(argc, argv);
   } else if (strcmp(argv[1], "--version") == 0) {
     char version[128];
     rgh_version_text(version, sizeof version);
