@@ -30,6 +30,7 @@ static void inputs_and_options_decide(void **state) {
   (void)state;
   assert_dims(TOY_B_SIZE, TOY_H_SIZE, TOY_S_SIZE, TOY_D_SIZE, TOY_D_SIZE);
   call.args.rotary = 4;
+  call.view[TOY_TABLE].shape[2] = 4;
   assert_dims(TOY_B_SIZE, TOY_H_SIZE, TOY_S_SIZE, TOY_D_SIZE, 4);
 }
 
@@ -41,12 +42,13 @@ static void a_part_decides_where_no_whole_is_given(void **state) {
   call.view[TOY_ANGLE].shape[1] = 1;
   assert_dims(0, 0, TOY_S_SIZE, 2, 2);
   call.args.x = &call.view[TOY_X].tensor;
-  assert_dims(TOY_B_SIZE, TOY_H_SIZE, TOY_S_SIZE, TOY_D_SIZE, TOY_D_SIZE);
+  assert_refused(RG_ERR_SHAPE, "rg_toy_backward: angle: dimension 1 (width/2): expected 3 as in x, got 1");
 }
 
 static void a_table_for_every_batch_decides_no_batch(void **state) {
   (void)state;
   call.args.g = call.args.x = NULL;
+  assert_dims(0, 0, TOY_S_SIZE, TOY_D_SIZE, TOY_D_SIZE);
   call.view[TOY_TABLE].shape[0] = 1;
   assert_dims(0, 0, TOY_S_SIZE, TOY_D_SIZE, TOY_D_SIZE);
 }
@@ -61,6 +63,9 @@ static void what_is_wrong_by_itself_is_refused(void **state) {
   call.view[TOY_X].tensor.ndim = 4;
   call.view[TOY_X].tensor.dtype = rg_dtype_to_dlpack(RG_F16);
   assert_refused(RG_ERR_DTYPE, "rg_toy_backward: x: expected float32 as g, got float16");
+  call.view[TOY_X].tensor.dtype = rg_dtype_to_dlpack(RG_F32);
+  call.view[TOY_X].shape[2] += 1;
+  assert_refused(RG_ERR_SHAPE, "rg_toy_backward: x: dimension 2 (steps): expected 4 as in g, got 5");
   assert_int_equal(rg_dev_bind(NULL, &toy_operator, &call.args, NULL), RG_ERR_NULL);
 }
 

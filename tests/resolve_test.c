@@ -174,7 +174,12 @@ static void a_wrong_dtype_is_named(void **state) {
   toy_valid(&call);
   tensor(TOY_G)->dtype = (DLDataType){kDLFloat, 32, 4};
   toy_refused(&call, RG_ERR_DTYPE,
-              "rg_toy_backward: g: DLPack dtype {code 2, bits 32, lanes 4} is not one that ropegrad knows");
+              "rg_toy_backward: g: expected float32, bfloat16, float16 or float64, got the DLPack dtype {code 2 "
+              "(float), bits 32, lanes 4}");
+  tensor(TOY_G)->dtype = (DLDataType){10, 8, 1}; /* one of the 8-bit types that newer versions of DLPack have */
+  toy_refused(&call, RG_ERR_DTYPE,
+              "rg_toy_backward: g: expected float32, bfloat16, float16 or float64, got the DLPack dtype {code 10 "
+              "(another), bits 8, lanes 1}");
 }
 
 static void another_device_is_named(void **state) {

@@ -218,7 +218,7 @@ int64_t rg_tensor_elements(const rg_tensor *tensor);
 rg_status rg_dev_resolve(rg_context *context, const rg_operator *op, const void *args, rg_problem *problem);
 
 /* The sizes of a call whose outputs need not be given yet, in problem->dim: what they have to be made with. Ranks,
- * dtypes, the device and the options are checked; the rest is left to the call. */
+ * dtypes, shapes, the device and the options are checked; addresses and values are left to the call. */
 rg_status rg_dev_bind(rg_context *context, const rg_operator *op, const void *args, rg_problem *problem);
 
 /* Runs a call with a named variant; NULL: the context's choice. */

@@ -14,9 +14,12 @@ static rg_status read_descriptor(const rg_operator *op, int index, const DLTenso
   if (given->shape == NULL) return RG_FAIL_ARGUMENT(RG_ERR_NULL, spec->name, "%s", "its shape is NULL");
   tensor->dtype = rg_dtype_from_dlpack(given->dtype);
   if (tensor->dtype == RG_DTYPE_NONE) {
+    static const char *const kinds[] = {"int", "uint", "float", "opaque", "bfloat", "complex", "bool"}; /* by code */
+    const DLDataType dtype = given->dtype;
+    const char *kind = dtype.code < sizeof kinds / sizeof kinds[0] ? kinds[dtype.code] : "another";
     return RG_FAIL_ARGUMENT(RG_ERR_DTYPE, spec->name,
-                            "DLPack dtype {code %d, bits %d, lanes %d} is not one that ropegrad knows",
-                            given->dtype.code, given->dtype.bits, given->dtype.lanes);
+                            "expected %s, got the DLPack dtype {code %d (%s), bits %d, lanes %d}",
+                            rg_dtype_rule_text(spec->dtypes), dtype.code, kind, dtype.bits, dtype.lanes);
   }
   /* Page-locked host memory is host memory. */
   const DLDeviceType type = given->device.device_type == kDLCUDAHost ? kDLCPU : given->device.device_type;

@@ -101,8 +101,9 @@ static rg_status bind_dims(const rg_operator *op, rg_problem *problem, int sourc
   return RG_OK;
 }
 
+/* in_part: tensors are still to come, and of dims that only they decide nothing is said yet. */
 static rg_status check_shapes(const rg_operator *op, const rg_problem *problem, const int source[RG_MAX_DIMS],
-                              rg_error *error) {
+                              bool in_part, rg_error *error) {
   for (int t = 0; t < op->num_tensors; ++t) {
     const rg_tensor_spec *spec = &op->tensors[t];
     if (!rg_given(problem, t)) continue;
@@ -114,6 +115,7 @@ static rg_status check_shapes(const rg_operator *op, const rg_problem *problem, 
         return RG_FAIL_ARGUMENT(RG_ERR_SHAPE, spec->name, "dimension %d: expected %d, got %" PRId64, a, axis.divisor,
                                 got);
       }
+      if (in_part && source[axis.dim] < 0 && problem->dim[axis.dim] == 0) continue;
       const int64_t expected = problem->dim[axis.dim] / axis.divisor;
       if (got == expected || (a == 0 && spec->broadcast_first && got == 1)) continue;
       char part[16] = "";
@@ -213,7 +215,7 @@ rg_status rg_resolve(const rg_operator *op, const void *args, DLDevice device, r
   if (status == RG_OK) status = bind_dims(op, problem, source, error);
   if (status == RG_OK) status = check_enums(op, args, error);
   if (status == RG_OK && op->resolve) status = op->resolve(problem, error);
-  if (status == RG_OK) status = check_shapes(op, problem, source, error);
+  if (status == RG_OK) status = check_shapes(op, problem, source, false, error);
   if (status == RG_OK) status = check_addresses(op, problem, wanted, error);
   if (status == RG_OK) status = check_overlap(op, problem, wanted, error);
   if (status == RG_OK && op->check_values && device.device_type == kDLCPU) status = op->check_values(problem, error);
@@ -229,5 +231,6 @@ rg_status rg_bind(const rg_operator *op, const void *args, DLDevice device, rg_p
   if (status == RG_OK) bind_parts(op, problem, source);
   if (status == RG_OK) status = check_enums(op, args, error);
   if (status == RG_OK && op->resolve) status = op->resolve(problem, error);
+  if (status == RG_OK) status = check_shapes(op, problem, source, true, error);
   return status;
 }
