@@ -1,7 +1,7 @@
 """Puts ropegrad into a tiny transformer in place of transformers' rotary embedding, lets it learn its frequencies, and
 times both.
 
-    pip install '.[torch]' matplotlib
+    pip install '.[examples]'
     python examples/torch/learn_frequencies.py --out build/example
 
 The model is a block of causal attention that is to say which token stood `DISTANCE` places before: a matter of positions
