@@ -136,13 +136,17 @@ static PyObject *get_variant(PyObject *object, void *unused) {
 PyObject *core_context_type(void) {
   static PyMethodDef methods[] = {
       {"call", call, METH_VARARGS,
-       "call(op_index, tensors, params)\n\n"
+       "call(op_index, tensors, params, form=0)\n\n"
        "Runs an operator. tensors, in the order of its contract: each None or (data_ptr, dtype, shape, strides), with\n"
        "a dtype of DTYPES and strides in elements or None for row-major. params, in the order of its contract: "
        "numbers,\n"
-       "an enum's place among its values. Raises what ropegrad.errors describes."},
+       "an enum's place among its values. form: 0: shapes as in the contract; 1: a tensor whose first axis may be 1 "
+       "may\n"
+       "also be without that axis; 2: moreover tensors of four axes come with the second and third exchanged, and "
+       "their\n"
+       "strides given. Raises what ropegrad.errors describes."},
       {"sizes", sizes, METH_VARARGS,
-       "sizes(op_index, tensors, params)\n\n"
+       "sizes(op_index, tensors, params, form=0)\n\n"
        "The operator's dims, in the order of its contract, as far as the given tensors and the options decide them,\n"
        "0 elsewhere: outputs that are still to be made are None. Arguments as for call."},
       {"set_stream", set_stream, METH_O,

@@ -36,8 +36,13 @@ typedef struct core_call {
   int64_t shape[RG_MAX_TENSORS][RG_MAX_RANK], stride[RG_MAX_TENSORS][RG_MAX_RANK];
 } core_call;
 
-/* From (op_index, tensors, params), see Context.call. reader may be NULL. False: a Python exception is set. */
+/* From (op_index, tensors, params, form), see Context.call. reader may be NULL. False: a Python exception is set. */
 bool core_read_call(PyObject *arguments, DLDevice device, core_reader reader, core_call *call);
+
+/* ---- eager.c ---- */
+
+/* A new reference to the type Eager; NULL: a Python exception is set. */
+PyObject *core_eager_type(void);
 
 /* ---- context.c ---- */
 

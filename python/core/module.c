@@ -30,6 +30,7 @@ static PyObject *make_dtypes(void) {
 
 static int fill(PyObject *module) {
   if (add(module, "Context", core_context_type()) != 0) return -1;
+  if (add(module, "Eager", core_eager_type()) != 0) return -1;
   if (add(module, "DTYPES", make_dtypes()) != 0) return -1;
   if (PyModule_AddIntConstant(module, "CPU", kDLCPU) != 0) return -1;
   if (PyModule_AddIntConstant(module, "CUDA", kDLCUDA) != 0) return -1;

@@ -1,4 +1,5 @@
-from typing import TypedDict
+from collections.abc import Callable
+from typing import Any, TypedDict
 
 # (data_ptr, dtype, shape, strides): a dtype of DTYPES, strides in elements or None for row-major.
 Tensor = tuple[int, int, tuple[int, ...], tuple[int, ...] | None]
@@ -41,15 +42,32 @@ class Operator(TypedDict):
 
 class Context:
     def __new__(cls, device_type: int, device_id: int, threads: int = 0, variant: str | None = None) -> Context: ...
-    def call(self, op_index: int, tensors: tuple[object, ...], params: tuple[Number, ...], /) -> None: ...
+    def call(
+        self, op_index: int, tensors: tuple[object, ...], params: tuple[Number, ...], form: int = 0, /
+    ) -> None: ...
     def sizes(
-        self, op_index: int, tensors: tuple[Tensor | None, ...], params: tuple[Number, ...], /
+        self, op_index: int, tensors: tuple[Tensor | None, ...], params: tuple[Number, ...], form: int = 0, /
     ) -> tuple[int, ...]: ...
     def read_tensors_by(self, capsule: object, /) -> None: ...
     def set_stream(self, handle: int, /) -> None: ...
     def check(self) -> None: ...
     @property
     def variant(self) -> str: ...
+
+class Eager:
+    def __new__(
+        cls,
+        count: int,
+        types: tuple[type, ...],
+        watchers: tuple[Callable[[], object], ...],
+        level_of: object,
+        is_lazy: Callable[..., bool],
+        records: Callable[[], bool],
+        kernel: Callable[..., object],
+        record: Callable[..., object],
+        dispatch: Callable[..., object],
+    ) -> Eager: ...
+    def __call__(self, *arguments: Any) -> Any: ...
 
 CPU: int
 CUDA: int

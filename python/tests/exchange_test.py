@@ -85,7 +85,7 @@ def test_tuples_are_still_read() -> None:
 
 def test_what_the_framework_cannot_describe() -> None:
     context, _api = context_with(read)
-    with pytest.raises(TypeError, match="idx_theta: no tensor that DLPack can describe"):
+    with pytest.raises(BufferError, match="idx_theta: no tensor that DLPack can describe"):
         context.call(rope_2d(), (object(), Array(), None), ())
 
 

@@ -114,6 +114,17 @@ def test_update_kv_cache(interleaved: bool, rotary_dim: int, tables: str, in_pla
     check(function, *caches, *states, cos, sin)
 
 
+@pytest.mark.parametrize("rotary_dim", [2, 4])
+@pytest.mark.parametrize("entries", [[1, 1, 0, 1], [2, -1, 2, -1], [0, 0, 0, 0]])
+def test_gradients_of_gradients_of_repeated_rows(entries: list[int], rotary_dim: int) -> None:
+    """The first gradient of each entry is that of its row, and this is what is differentiated again."""
+    caches = [random(BATCHES, 2, 3, 4) for _ in range(2)]
+    states = [random(BATCHES, 2, 4, 4) for _ in range(2)]
+    cos, sin = random(BATCHES, 4, rotary_dim), random(BATCHES, 4, rotary_dim)
+    position = torch.tensor(entries)
+    assert gradgradcheck(lambda *t: rope.update_kv_cache(*t, position), (*caches, *states, cos, sin), **TOLERANCE)
+
+
 def test_update_kv_cache_without_tables() -> None:
     caches = [random(1, 1, 3, 4) for _ in range(2)]
     states = [random(1, 1, 2, 4) for _ in range(2)]

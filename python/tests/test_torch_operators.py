@@ -271,6 +271,68 @@ def test_a_lazily_negated_tensor(device: str) -> None:
     assert torch.equal(changed, expected)
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("lazy", [(True, True), (True, False), (False, True)])
+def test_lazily_negated_caches(device: str, lazy: tuple[bool, bool], recorded: bool) -> None:
+    states, _, cos, sin = (t.detach() for t in rope_inputs(device, 4))
+    caches = [torch.randn(2, 4, 6, 16, device=device) for _ in range(2)]
+    position = torch.tensor([5, 0, -1, 2], device=device)
+    given = [torch.complex(c, c).conj().imag if negated else c.clone() for c, negated in zip(caches, lazy)]
+    values = [-c if negated else c for c, negated in zip(caches, lazy)]
+    assert [g.is_neg() for g in given] == [*lazy] and all(map(torch.equal, given, values))
+    new = [states.clone().requires_grad_(recorded) for _ in range(2)]
+    expected = rope.update_kv_cache(*values, *new, cos, sin, position)
+    made = rope.update_kv_cache(*given, *new, cos, sin, position, in_place=True)
+    assert all(map(torch.equal, given, expected)) and all(map(torch.equal, made, expected))
+    if recorded:
+        grads = [torch.randn_like(t) for t in expected]
+        for got, wanted in zip(*(torch.autograd.grad(y, new, grads) for y in (made, expected)), strict=True):
+            assert torch.equal(got, wanted)
+
+
+def test_tensors_without_memory_are_the_dispatchers(device: str) -> None:
+    """It says what they are, of a sparse tensor and of gradients in batches."""
+    q, _, cos, sin = (t.detach() for t in rope_inputs(device, 4))
+    with pytest.raises(NotImplementedError, match=r"rope_apply.*Sparse"):
+        rope.apply_rotary(q.to_sparse(), cos, sin)
+    q.requires_grad_()
+    turned = rope.apply_rotary(q, cos, sin)
+    with pytest.raises(RuntimeError, match="Batching rule not implemented for ropegrad::rope_apply_backward"):
+        torch.autograd.grad(turned, q, torch.ones(3, *turned.shape, device=device), is_grads_batched=True)
+
+
+def test_shapes_are_checked_without_values(device: str) -> None:
+    """With the words of the kernel."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    q, k, cos, sin = (t.detach() for t in rope_inputs(device, 4))
+    position, wide, angles = torch.arange(4, device=device), torch.rand(3, 8, device=device), torch.rand(2, 3, 5)
+    calls: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+        (rope.apply_rotary_pos_emb, (q, k[:, :, :3].clone(), cos, sin)),
+        (rope.apply_rotary_pos_emb, (q, k, cos[:, :3].clone(), sin)),
+        (rope.apply_rotary_pos_emb, (q, k, cos[0, :3].clone(), sin[0].clone())),
+        (lambda *t: rope.apply_rotary_pos_emb(*t, unsqueeze_dim=2), (q, k, cos, sin)),
+        (lambda *t: rope.apply_rotary_pos_emb(*t, in_place=True), (q, k[:1].clone(), cos, sin)),
+        (rope.apply_rotary, (q.long(), cos, sin)),
+        (rope.update_kv_cache, (q, q, q, q[..., :8].clone(), cos, sin, position)),
+        (rope.update_kv_cache, (q, q, q, q, cos, sin, position[:3].clone(), True)),
+        (rope.rotary_embedding, (position.expand(2, 4).clone(), wide)),
+        (rope.rope_2d, (angles.to(device),)),
+        (rope.vision_rotary, (torch.ones(4, 3, dtype=torch.int64, device=device), wide[0].clone())),
+    ]
+    for function, arguments in calls:
+        said = []
+        for mode in (None, FakeTensorMode()):
+            with pytest.raises(ValueError) as raised:
+                if mode is None:
+                    function(*arguments)
+                else:
+                    with mode:
+                        function(*(mode.from_tensor(t) if isinstance(t, Tensor) else t for t in arguments))
+            said.append(str(raised.value))
+        assert said[0] == said[1] and said[0].startswith("rg_")
+
+
 def test_meta_tensors(device: str) -> None:
     q = torch.empty(2, 4, 9, 8, device="meta")
     cos = torch.empty(2, 9, 8, device="meta")

@@ -35,13 +35,13 @@ def test_only_needed_gradients_are_asked_of_the_kernel(
     device: str, needed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[list[bool], list[bool]]] = []
-    kernel = _rope_apply.rope_apply_backward.kernel
+    operator, kernel = _rope_apply.rope_apply_backward, _rope_apply._backward
 
     def listen(*arguments: Any) -> Any:
         asked.append((arguments[-1], [t is not None for t in arguments[:6]]))
         return kernel(*arguments)
 
-    monkeypatch.setattr(_rope_apply.rope_apply_backward, "kernel", listen)
+    monkeypatch.setattr(operator, "eager", operator.eager_by(listen))
     tensors = inputs(device)
     wanted = [bool(needed >> i & 1) for i in range(4)]
     for tensor, want in zip(tensors, wanted):
@@ -73,6 +73,15 @@ def test_no_graph_without_need(device: str) -> None:
     q, *rest = inputs(device)
     with torch.no_grad():
         assert not rope.apply_rotary_pos_emb(q.requires_grad_(), *rest)[0].requires_grad
+
+
+def test_tables_of_integers_are_refused(device: str) -> None:
+    q, k, cos, sin = inputs(device)
+    for dtype in (torch.int64, torch.complex64, torch.bool):
+        with pytest.raises(TypeError, match=f"expected tables of floating-point numbers, got {dtype}"):
+            rope.apply_rotary_pos_emb(q, k, cos.to(dtype), sin)
+    with pytest.raises((ValueError, TypeError), match=r"q: expected float32, .* \{code 5 \(complex\)|torch.complex64"):
+        rope.apply_rotary(q.to(torch.complex64), cos, sin)
 
 
 # ---- in place ----

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from ropegrad import _core
+
 LIBRARY = torch.library.Library("ropegrad", "DEF")
 
 # The strides of results are made from those of the arguments, so those must be what the fake implementation saw.
@@ -24,11 +26,9 @@ _TAGS = [
 ]
 _PLAIN = (Tensor, torch.nn.Parameter)
 
-# What may have to know of a call beside the kernel; bound here, as they are asked before every call.
-_is_compiling = torch.compiler.is_compiling
-_count_modes = torch._C._len_torch_dispatch_stack
-_has_transforms = torch._C._are_functorch_transforms_active
-_tracing_state = torch._C._get_tracing_state
+is_compiling = torch.compiler.is_compiling
+# What may have to know of a call beside the kernel.
+_WATCHERS = (torch._C._len_torch_dispatch_stack, torch._C._are_functorch_transforms_active, torch._C._is_tracing)
 _is_grad_enabled = torch.is_grad_enabled
 _creation_meta = torch._C._autograd._get_creation_meta
 _VIEW_OF_ITS_OWN = torch._C._autograd.CreationMeta.DEFAULT
@@ -53,6 +53,12 @@ def check_in_place(*tensors: Tensor) -> None:
                 "in_place: autograd lets nobody overwrite a view that was made beside others, as by split, or in "
                 "another mode: take a slice"
             )
+
+
+def straight(function: type[torch.autograd.Function]) -> Callable[..., Any]:
+    """function.apply, without what only functorch's transforms need."""
+    apply: Callable[..., Any] = super(torch.autograd.Function, function).apply  # type: ignore[misc]
+    return apply
 
 
 class Function(torch.autograd.Function):
@@ -82,33 +88,20 @@ class Operator:
         torch.library.register_fake(f"ropegrad::{name}", fake, lib=LIBRARY)
         self.name = name
         self.tensors = tensors
-        self.kernel = kernel
         self.overload = getattr(torch.ops.ropegrad, name).default
         self.returns_list = "-> Tensor[]" in schema
         self.function = function or _no_gradient(name)
-        # Function.apply, without what only functorch's transforms need.
-        self.apply_straight = super(torch.autograd.Function, self.function).apply  # type: ignore[misc]
+        self.eager = self.eager_by(kernel)
+
+    def eager_by(self, kernel: Callable[..., Any]) -> _core.Eager:
+        """The operator where nothing is traced or compiled."""
+        return _core.Eager(
+            self.tensors, _PLAIN, _WATCHERS, forward_ad, Tensor.is_neg, torch.is_grad_enabled, kernel,
+            straight(self.function), self.overload,
+        )  # fmt: skip
 
     def __call__(self, *arguments: Any) -> Any:
-        if (
-            _is_compiling()
-            or _count_modes()
-            or _has_transforms()
-            or _tracing_state() is not None
-            or forward_ad._current_level >= 0
-        ):
-            return self.overload(*arguments)
-        requires_grad = False
-        for tensor in arguments[: self.tensors]:
-            if tensor is None:
-                continue
-            if type(tensor) not in _PLAIN or not (tensor.is_cpu or tensor.is_cuda) or tensor.is_neg():
-                return self.overload(*arguments)
-            if tensor.requires_grad:
-                requires_grad = True
-        if requires_grad and _is_grad_enabled():
-            return self.apply_straight(self.kernel, *arguments)
-        return self.kernel(*arguments)
+        return self.overload(*arguments) if is_compiling() else self.eager(*arguments)
 
     def _autograd(self, *arguments: Any) -> Any:
         """What the dispatcher calls first. Within an autograd function's forward, gradients are off."""

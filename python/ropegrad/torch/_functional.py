@@ -5,13 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ropegrad.torch import _kv_cache, _rope_apply, _tables, _vision
+from ropegrad.torch import _kv_cache, _kv_cache_in_place, _rope_apply, _tables, _vision
+from ropegrad.torch._dispatch import is_compiling
 
+_ROTATE = _rope_apply.rope_apply
 _LOW_PRECISION = (torch.bfloat16, torch.float16)
 
 
 def _widened(table: Tensor, payloads: tuple[Tensor, ...]) -> Tensor:
     """A table is float32 or of the dtype of a tensor that it turns, and float64 beside float64."""
+    if not table.is_floating_point():
+        raise TypeError(f"cos and sin: expected tables of floating-point numbers, got {table.dtype}")
     dtypes = [t.dtype for t in payloads]
     if torch.float64 in dtypes:
         return table.to(torch.float64)
@@ -26,8 +30,6 @@ def _tables_for(
         if not 0 < rotary_dim <= cos.shape[-1]:
             raise ValueError(f"rotary_dim: expected 1 to {cos.shape[-1]}, the columns of cos, got {rotary_dim}")
         cos, sin = cos[..., :rotary_dim], sin[..., :rotary_dim]
-    if cos.dtype is sin.dtype is payloads[0].dtype is payloads[-1].dtype:  # as usual
-        return cos, sin
     return _widened(cos, payloads), _widened(sin, payloads)
 
 
@@ -66,11 +68,13 @@ def apply_rotary_pos_emb(
         raise ValueError(f"unsqueeze_dim: expected 1 for [B, H, S, D] or 2 for [B, S, H, D], got {unsqueeze_dim}")
     if position_ids is not None and cos.dim() == 2:
         cos, sin = cos[position_ids], sin[position_ids]
-    cos, sin = _tables_for(cos, sin, rotary_dim, (q, k))
+    if rotary_dim is not None or not cos.dtype is sin.dtype is q.dtype is k.dtype:
+        cos, sin = _tables_for(cos, sin, rotary_dim, (q, k))
     if in_place:
         _rope_apply.rotate_in_place(q, k, cos, sin, interleaved, unsqueeze_dim)
         return q, k
-    q_embed, k_embed = _rope_apply.rope_apply(q, k, cos, sin, interleaved, unsqueeze_dim)
+    rotate = _ROTATE.overload if is_compiling() else _ROTATE.eager
+    q_embed, k_embed = rotate(q, k, cos, sin, interleaved, unsqueeze_dim)
     return q_embed, k_embed
 
 
@@ -90,11 +94,13 @@ def apply_rotary(
         raise ValueError(f"unsqueeze_dim: expected 1 for [B, H, S, D] or 2 for [B, S, H, D], got {unsqueeze_dim}")
     if position_ids is not None and cos.dim() == 2:
         cos, sin = cos[position_ids], sin[position_ids]
-    cos, sin = _tables_for(cos, sin, rotary_dim, (x,))
+    if rotary_dim is not None or not cos.dtype is sin.dtype is x.dtype:
+        cos, sin = _tables_for(cos, sin, rotary_dim, (x,))
     if in_place:
         _rope_apply.rotate_in_place(x, None, cos, sin, interleaved, unsqueeze_dim)
         return x
-    turned: Tensor = _rope_apply.rope_apply(x, None, cos, sin, interleaved, unsqueeze_dim)[0]
+    rotate = _ROTATE.overload if is_compiling() else _ROTATE.eager
+    turned: Tensor = rotate(x, None, cos, sin, interleaved, unsqueeze_dim)[0]
     return turned
 
 
@@ -121,9 +127,8 @@ def update_kv_cache(
             cast to these.
         cos, sin: [B, N, R], or [1, N, R] or [N, R] for every batch, as for `apply_rotary_pos_emb`.
         cache_position: [N] int64 or int32: the cache row of each new row. A negative entry is padding: its row is not
-            written. Of entries that repeat, the last is kept; the gradient of each is that of the row, and gradients
-            of gradients are then not defined. An entry past the end is an error on the CPU; on CUDA its row is not
-            written, and `check_device` raises.
+            written. Of entries that repeat, the last is kept; the gradient of each is that of the row. An entry past
+            the end is an error on the CPU; on CUDA its row is not written, and `check_device` raises.
         in_place: write into key_cache and value_cache, of which only the named rows are then touched.
 
     Returns:
@@ -135,7 +140,7 @@ def update_kv_cache(
     cos, sin = _tables_for(cos, sin, rotary_dim, (key_cache, value_cache))
     arguments = (key_cache, value_cache, key_states, value_states, cos, sin, cache_position, interleaved)
     if in_place:
-        _kv_cache.update_in_place(*arguments)
+        _kv_cache_in_place.update_in_place(*arguments)
         return key_cache, value_cache
     keys, values = _kv_cache.kv_cache_update(*arguments)
     return keys, values

@@ -1,4 +1,5 @@
-"""ropegrad::kv_cache_update, its form in place, and its backward pass, which can be differentiated any number of times.
+"""ropegrad::kv_cache_update, its form in place (recorded by _kv_cache_in_place.py), and its backward pass, which can be
+differentiated any number of times.
 
 With P the writing of rows that `cache_position` names and A the passing on of all others, the forward pass of a cache
 is A cache + P F(states, c), where F rotates the keys with c = (cos, sin) and leaves the values as they are. The key
@@ -13,8 +14,9 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from ropegrad.torch._dispatch import Function, Operator, check_in_place, saved
-from ropegrad.torch._launch import ONCE, OPERATORS, dense, run, table
+from ropegrad.torch._dispatch import Function, Operator, saved
+from ropegrad.torch._launch import ONCE, OPERATORS, check, run
+from ropegrad.torch._rope_apply import rope_apply
 
 Maybe = Optional[Tensor]
 _FORWARD, _BACKWARD = OPERATORS["kv_cache_update_forward"], OPERATORS["kv_cache_update"]
@@ -32,14 +34,8 @@ def _run_forward(
     key_cache: Maybe, value_cache: Maybe, key_states: Maybe, value_states: Maybe, cos: Maybe, sin: Maybe,
     cache_position: Tensor, interleaved: bool, results: tuple[Maybe, Maybe], in_place: bool,
 ) -> None:  # fmt: skip
-    device = cache_position.get_device()
-    given = [dense(t, device) for t in (key_cache, value_cache, key_states, value_states)]
-    tables = (table(cos, device), table(sin, device))
-    made = given[:2] if in_place else [dense(t, device) for t in results]
-    run(
-        _FORWARD, device, (*given, *tables, dense(cache_position, device), *made),
-        (in_place, interleaved, _columns(cos)),
-    )  # fmt: skip
+    tensors = (key_cache, value_cache, key_states, value_states, cos, sin, cache_position, *results)
+    run(_FORWARD, cache_position.get_device(), tensors, (in_place, interleaved, _columns(cos)))
 
 
 def _forward(
@@ -87,15 +83,10 @@ def _backward(
     grad_key_cache: Maybe, grad_value_cache: Maybe, key_states: Maybe, cos: Maybe, sin: Maybe, cache_position: Tensor,
     interleaved: bool, wanted: list[bool],
 ) -> list[Tensor]:  # fmt: skip
-    device = cache_position.get_device()
     results = _results(grad_key_cache, grad_value_cache, cos, sin, cache_position.shape[0], wanted)
-    key_cache, value_cache, keys, values, grad_cos, grad_sin = results
+    given = (grad_key_cache, grad_value_cache, key_states, cos, sin, cache_position)
     run(
-        _BACKWARD, device,
-        (dense(grad_key_cache, device), dense(grad_value_cache, device), dense(key_states, device),
-         table(cos, device), table(sin, device), dense(cache_position, device),
-         dense(keys, device), dense(values, device), table(grad_cos, device), table(grad_sin, device),
-         dense(key_cache, device), dense(value_cache, device)),
+        _BACKWARD, cache_position.get_device(), (*given, *results[2:], *results[:2]),
         (False, ONCE, interleaved, _columns(cos)),
     )  # fmt: skip
     return [t for t in results if t is not None]
@@ -104,10 +95,16 @@ def _backward(
 # ---- without values ----
 
 
+def _check(*arguments: Any) -> None:
+    *tensors, interleaved, in_place = arguments
+    check(_FORWARD, tuple(tensors), (in_place, interleaved, _columns(tensors[4])))
+
+
 def _fake_forward(
     key_cache: Maybe, value_cache: Maybe, key_states: Maybe, value_states: Maybe, cos: Maybe, sin: Maybe,
     cache_position: Tensor, interleaved: bool,
 ) -> list[Tensor]:  # fmt: skip
+    _check(key_cache, value_cache, key_states, value_states, cos, sin, cache_position, interleaved, False)
     return [torch.empty_like(t) for t in (key_cache, value_cache) if t is not None]
 
 
@@ -115,7 +112,7 @@ def _fake_in_place(
     key_cache: Maybe, value_cache: Maybe, key_states: Maybe, value_states: Maybe, cos: Maybe, sin: Maybe,
     cache_position: Tensor, interleaved: bool,
 ) -> None:  # fmt: skip
-    return None
+    _check(key_cache, value_cache, key_states, value_states, cos, sin, cache_position, interleaved, True)
 
 
 def _fake_backward(
@@ -157,6 +154,9 @@ class _Forward(Function):
 
 
 class _Backward(Function):
+    """Linear in the gradients of the caches: every new row reads the row that it names. So the gradients with respect
+    to these write rows back, and rows of entries that repeat add up."""
+
     @staticmethod
     def forward(ctx: Any, kernel: Any, *arguments: Any) -> Any:
         ctx.save_for_backward(*saved(*arguments[:6]))
@@ -173,11 +173,10 @@ class _Backward(Function):
         grad_of_keys = grad_of_values = grad_of_states = None
         grads_of_tables: list[Maybe] = [None, None]
         if v_key_cache is not None or v_keys is not None:
-            cache, states = _either(v_key_cache, grad_keys), _either_states(v_keys, grad_keys, position)
-            grad_of_keys = kv_cache_update(cache, None, states, None, cos, sin, position, ctx.interleaved)[0]
+            rows = None if v_keys is None else rope_apply(v_keys, None, cos, sin, ctx.interleaved, 1)[0]
+            grad_of_keys = _passed_and_added(grad_keys, v_key_cache, rows, position)
         if v_value_cache is not None or v_values is not None:
-            cache, states = _either(v_value_cache, grad_values), _either_states(v_values, grad_values, position)
-            grad_of_values = kv_cache_update(None, cache, None, states, None, None, position, ctx.interleaved)[0]
+            grad_of_values = _passed_and_added(grad_values, v_value_cache, v_values, position)
         if v_keys is not None:
             of = [False, False, False, False, needs[3], needs[4]]
             grads_of_tables = backward(grad_keys, None, v_keys, cos, sin, position, ctx.interleaved, of)[4:]
@@ -187,11 +186,8 @@ class _Backward(Function):
             columns, width = cos.shape[-1], keys.shape[-1]
             narrow = (lambda t: t) if columns == width else (lambda t: t[..., :columns])
             pad = (0, width - columns)
-            blank = torch.zeros_like(narrow(grad_keys))
-            written = kv_cache_update(
-                blank, None, narrow(keys), None, v_cos, v_sin, position, ctx.interleaved
-            )[0]  # fmt: skip
-            written = torch.nn.functional.pad(written, pad)
+            rows = rope_apply(narrow(keys), None, v_cos, v_sin, ctx.interleaved, 1)[0]
+            written = _passed_and_added(grad_keys, None, torch.nn.functional.pad(rows, pad), position)
             grad_of_keys = written if grad_of_keys is None else grad_of_keys + written
             of = [False, False, needs[2], False, False, False]
             grad_of_states = backward(
@@ -203,14 +199,19 @@ class _Backward(Function):
         return (None, *(r if n else None for r, n in zip(results, needs)), None, None, None)
 
 
-def _either(cotangent: Maybe, cache: Tensor) -> Tensor:
-    return torch.zeros_like(cache) if cotangent is None else cotangent
-
-
-def _either_states(cotangent: Maybe, cache: Tensor, position: Tensor) -> Tensor:
-    if cotangent is not None:
-        return cotangent
-    return cache.new_zeros((*cache.shape[:2], position.shape[0], cache.shape[3]))
+def _passed_and_added(like: Tensor, cache: Maybe, rows: Maybe, position: Tensor) -> Tensor:
+    """The rows [B, Hk, N, D], each added to the row of a cache that `position` names, and of `cache` all other rows;
+    one that is not given is zeros. Nothing waits for the GPU: what names no row adds nothing to one."""
+    length = like.shape[2]
+    is_row = (position >= 0) & (position < length)
+    target = torch.where(is_row, position, 0)
+    made = torch.zeros_like(like)
+    if rows is not None:
+        made = made.index_add(2, target, rows.where(is_row[:, None], 0))
+    if cache is not None:
+        times_named = position.new_zeros(length).index_add(0, target, is_row.to(position.dtype))
+        made = made + cache.where(times_named[:, None] == 0, 0)
+    return made
 
 
 def backward(
@@ -225,33 +226,6 @@ def backward(
         return [None] * 6
     made = iter(kv_cache_update_backward(grad_keys, grad_values, keys, cos, sin, position, interleaved, wanted))
     return [next(made) if w else None for w in wanted]
-
-
-class _InPlace(Function):
-    """Records what has been done to a cache: of one alone, as a view that is changed in place must be the only result.
-    With cos the keys', else the values'."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, cache: Tensor, states: Tensor, cos: Maybe, sin: Maybe, position: Tensor, interleaved: bool
-    ) -> Tensor:
-        of_tables = ctx.needs_input_grad[2] or ctx.needs_input_grad[3]
-        ctx.save_for_backward(*saved(states if of_tables else None, cos, sin, position))
-        ctx.interleaved = interleaved
-        ctx.mark_dirty(cache)
-        return cache
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        states, cos, sin, position = ctx.saved_tensors
-        of_cache, of_states, of_cos, of_sin = ctx.needs_input_grad[:4]
-        if cos is None:
-            wanted = [False, of_cache, False, of_states, False, False]
-            made = backward(None, grad, None, None, None, position, ctx.interleaved, wanted)
-            return made[1], made[3], None, None, None, None
-        wanted = [of_cache, False, of_states, False, of_cos, of_sin]
-        made = backward(grad, None, states, cos, sin, position, ctx.interleaved, wanted)
-        return made[0], made[2], made[4], made[5], None, None
 
 
 _INPUTS = "Tensor? key_states, Tensor? value_states, Tensor? cos, Tensor? sin, Tensor cache_position, bool interleaved"
@@ -269,22 +243,3 @@ kv_cache_update_backward = Operator(
     "Tensor? sin, Tensor cache_position, bool interleaved, bool[6] wanted) -> Tensor[]",
     6, _backward, _fake_backward, _Backward,
 )  # fmt: skip
-
-
-def update_in_place(
-    key_cache: Tensor, value_cache: Tensor, key_states: Tensor, value_states: Tensor, cos: Tensor, sin: Tensor,
-    position: Tensor, interleaved: bool,
-) -> None:  # fmt: skip
-    tensors = (key_cache, value_cache, key_states, value_states, cos, sin)
-    if not torch.is_grad_enabled() or not any([t.requires_grad for t in tensors]):
-        kv_cache_update_(*tensors, position, interleaved)
-    elif torch.compiler.is_compiling():  # which makes of it what it makes of any functional operator
-        keys, values = kv_cache_update(*tensors, position, interleaved)
-        key_cache.copy_(keys)
-        value_cache.copy_(values)
-    else:
-        check_in_place(key_cache, value_cache)
-        with torch.no_grad():  # both in one call, which writes nothing if it refuses one of them
-            kv_cache_update_(*tensors, position, interleaved)
-        _InPlace.apply(key_cache, key_states, cos, sin, position, interleaved)
-        _InPlace.apply(value_cache, value_states, None, None, position, interleaved)

@@ -10,10 +10,10 @@ from typing import Any, Optional
 
 import torch
 import torch.nn.functional as torch_functional
-from torch import Tensor
+from torch import Tensor, empty_like
 
 from ropegrad.torch._dispatch import Function, Operator, check_in_place, saved
-from ropegrad.torch._launch import ADJOINT, OPERATORS, heads, no_heads, run, table
+from ropegrad.torch._launch import ADJOINT, OPERATORS, check, no_heads, run
 
 Maybe = Optional[Tensor]
 _FORWARD, _BACKWARD = OPERATORS["rope_apply_forward"], OPERATORS["rope_apply"]
@@ -23,25 +23,14 @@ _FORWARD, _BACKWARD = OPERATORS["rope_apply_forward"], OPERATORS["rope_apply"]
 
 
 def _forward(q: Tensor, k: Maybe, cos: Tensor, sin: Tensor, interleaved: bool, unsqueeze_dim: int) -> list[Tensor]:
-    device = q.get_device()
-    q_embed, k_embed = torch.empty_like(q), None if k is None else torch.empty_like(k)
-    run(
-        _FORWARD, device,
-        (heads(q, device, unsqueeze_dim), heads(k, device, unsqueeze_dim), table(cos, device), table(sin, device),
-         heads(q_embed, device, unsqueeze_dim), heads(k_embed, device, unsqueeze_dim)),
-        (cos.shape[-1], interleaved, False),
-    )  # fmt: skip
+    q_embed, k_embed = empty_like(q), None if k is None else empty_like(k)
+    tensors = (q, k, cos, sin, q_embed, k_embed)
+    run(_FORWARD, q.get_device(), tensors, (cos.shape[-1], interleaved, False), unsqueeze_dim)
     return [q_embed] if k_embed is None else [q_embed, k_embed]
 
 
 def _in_place(q: Tensor, k: Maybe, cos: Tensor, sin: Tensor, interleaved: bool, unsqueeze_dim: int) -> None:
-    device = q.get_device()
-    described_q, described_k = heads(q, device, unsqueeze_dim), heads(k, device, unsqueeze_dim)
-    run(
-        _FORWARD, device,
-        (described_q, described_k, table(cos, device), table(sin, device), described_q, described_k),
-        (cos.shape[-1], interleaved, True),
-    )  # fmt: skip
+    run(_FORWARD, q.get_device(), (q, k, cos, sin, q, k), (cos.shape[-1], interleaved, True), unsqueeze_dim)
     for tensor in (q,) if k is None else (q, k):
         torch.autograd.graph.increment_version(tensor)
 
@@ -49,26 +38,22 @@ def _in_place(q: Tensor, k: Maybe, cos: Tensor, sin: Tensor, interleaved: bool, 
 def _results(grad_q_embed: Maybe, grad_k_embed: Maybe, cos: Tensor, sin: Tensor, wanted: list[bool]) -> list[Maybe]:
     """Room for the gradients of q, k, cos and sin, where they are wanted."""
     likes = (grad_q_embed, grad_k_embed, cos, sin)
-    return [torch.empty_like(t) if w and t is not None else None for t, w in zip(likes, wanted)]
+    return [empty_like(t) if w and t is not None else None for t, w in zip(likes, wanted)]
 
 
 def _backward(
     grad_q_embed: Maybe, grad_k_embed: Maybe, q: Maybe, k: Maybe, cos: Tensor, sin: Tensor,
     interleaved: bool, unsqueeze_dim: int, wanted: list[bool],
 ) -> list[Tensor]:  # fmt: skip
-    device = cos.get_device()
     results = _results(grad_q_embed, grad_k_embed, cos, sin, wanted)
-    given: list[Any] = [heads(t, device, unsqueeze_dim) for t in (grad_q_embed, grad_k_embed, q, k)]
+    given: list[Any] = [grad_q_embed, grad_k_embed, q, k]
     if wanted[2] or wanted[3]:  # which sum over the heads of both
         if grad_q_embed is None and grad_k_embed is not None:
             given[0] = given[2] = no_heads(grad_k_embed, unsqueeze_dim)
         elif grad_k_embed is None and grad_q_embed is not None:
             given[1] = given[3] = no_heads(grad_q_embed, unsqueeze_dim)
-    made = (*(heads(t, device, unsqueeze_dim) for t in results[:2]), *(table(t, device) for t in results[2:]))
-    run(
-        _BACKWARD, device, (*given, table(cos, device), table(sin, device), *made),
-        (cos.shape[-1], interleaved, ADJOINT),
-    )  # fmt: skip
+    tensors = (*given, cos, sin, *results)
+    run(_BACKWARD, cos.get_device(), tensors, (cos.shape[-1], interleaved, ADJOINT), unsqueeze_dim)
     return [t for t in results if t is not None]
 
 
@@ -76,11 +61,12 @@ def _backward(
 
 
 def _fake_forward(q: Tensor, k: Maybe, cos: Tensor, sin: Tensor, interleaved: bool, unsqueeze_dim: int) -> list[Tensor]:
-    return [torch.empty_like(t) for t in (q, k) if t is not None]
+    check(_FORWARD, (q, k, cos, sin), (cos.shape[-1], interleaved, False), unsqueeze_dim)
+    return [empty_like(t) for t in (q, k) if t is not None]
 
 
 def _fake_in_place(q: Tensor, k: Maybe, cos: Tensor, sin: Tensor, interleaved: bool, unsqueeze_dim: int) -> None:
-    return None
+    check(_FORWARD, (q, k, cos, sin), (cos.shape[-1], interleaved, True), unsqueeze_dim)
 
 
 def _fake_backward(
@@ -95,18 +81,20 @@ def _fake_backward(
 
 class _Forward(Function):
     @staticmethod
-    def forward(ctx: Any, kernel: Any, q: Tensor, k: Maybe, cos: Tensor, sin: Tensor, *options: Any) -> Any:
-        _, of_q, of_k, of_cos, of_sin, *_ = ctx.needs_input_grad
+    def forward(
+        ctx: Any, kernel: Any, q: Tensor, k: Maybe, cos: Tensor, sin: Tensor, interleaved: bool, unsqueeze_dim: int
+    ) -> Any:
+        made = tuple(kernel(q, k, cos, sin, interleaved, unsqueeze_dim))
+        ctx.options = interleaved, unsqueeze_dim
         ctx.set_materialize_grads(False)
-        ctx.options = options
-        made = tuple(kernel(q, k, cos, sin, *options))
-        if of_cos or of_sin:
+        needs = ctx.needs_input_grad
+        if needs[3] or needs[4]:
             ctx.save_for_backward(*saved(q, k, cos, sin))
-        else:
-            made_in_inference_mode = cos.is_inference() or sin.is_inference()
-            ctx.save_for_backward(None, None, *(saved(cos, sin) if made_in_inference_mode else (cos, sin)))
-            if not (of_q and of_k):  # a k that is not there has no gradient either
-                ctx.mark_non_differentiable(*[y for y, needs in zip(made, (of_q, of_k)) if not needs])
+            return made
+        made_in_inference_mode = cos.is_inference() or sin.is_inference()
+        ctx.save_for_backward(None, None, *(saved(cos, sin) if made_in_inference_mode else (cos, sin)))
+        if not (needs[1] and needs[2]):  # a k that is not there has no gradient either
+            ctx.mark_non_differentiable(*[y for y, of in zip(made, needs[1:3]) if not of])
         return made
 
     @staticmethod

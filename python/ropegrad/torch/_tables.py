@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ropegrad.torch._dispatch import Function, Operator, saved
-from ropegrad.torch._launch import OPERATORS, Described, dense, describe, run
+from ropegrad.torch._launch import OPERATORS, Described, check, describe, outline, run
 
 _ROPE_2D, _ROPE_2D_BACKWARD = OPERATORS["rope_2d_forward"], OPERATORS["rope_2d"]
 _ROTARY, _ROTARY_BACKWARD = OPERATORS["rotary_embedding_forward"], OPERATORS["rotary_embedding"]
@@ -25,13 +25,17 @@ Pair = tuple[Tensor, Tensor]
 
 
 def _fake_rope_2d(idx_theta: Tensor, dtype: torch.dtype) -> Pair:
+    check(_ROPE_2D, (idx_theta,), ())
+    return _room_rope_2d(idx_theta, dtype)
+
+
+def _room_rope_2d(idx_theta: Tensor, dtype: torch.dtype) -> Pair:
     return torch.empty_like(idx_theta, dtype=dtype), torch.empty_like(idx_theta, dtype=dtype)
 
 
 def _rope_2d(idx_theta: Tensor, dtype: torch.dtype) -> Pair:
-    device = idx_theta.get_device()
-    cos, sin = _fake_rope_2d(idx_theta, dtype)
-    run(_ROPE_2D, device, (dense(idx_theta, device), dense(cos, device), dense(sin, device)), ())
+    cos, sin = _room_rope_2d(idx_theta, dtype)
+    run(_ROPE_2D, idx_theta.get_device(), (idx_theta, cos, sin), ())
     return cos, sin
 
 
@@ -40,9 +44,8 @@ def _fake_rope_2d_backward(grad_cos: Tensor, grad_sin: Tensor, idx_theta: Tensor
 
 
 def _rope_2d_backward(grad_cos: Tensor, grad_sin: Tensor, idx_theta: Tensor) -> Tensor:
-    device = idx_theta.get_device()
     result = torch.empty_like(idx_theta)
-    run(_ROPE_2D_BACKWARD, device, tuple([dense(t, device) for t in (grad_cos, grad_sin, idx_theta, result)]), ())
+    run(_ROPE_2D_BACKWARD, idx_theta.get_device(), (grad_cos, grad_sin, idx_theta, result), ())
     return result
 
 
@@ -91,28 +94,30 @@ rope_2d_backward = Operator(
 # ---- rotary_embedding: tables [B, S, D] of position_ids [B, S] and inv_freq [D/2] or [B, D/2] ----
 
 
-def _frequencies(inv_freq: Tensor, batches: int) -> Described:
+def _frequencies(inv_freq: Described, batches: int) -> Described:
     """[D/2] or [B, D/2] as [B, D/2, 1]."""
-    address, dtype, shape, strides = describe(inv_freq, inv_freq.get_device())
+    address, dtype, shape, strides = inv_freq
     if len(shape) == 1:
         return address, dtype, (batches, shape[0], 1), (0, strides[0], 1)
     return address, dtype, (*shape, 1), (*strides, 1)
 
 
 def _fake_rotary(position_ids: Tensor, inv_freq: Tensor, attention_scaling: float, dtype: torch.dtype) -> Pair:
+    frequencies = _frequencies(outline(inv_freq), position_ids.shape[0])
+    check(_ROTARY, (position_ids, frequencies), (attention_scaling,))
+    return _room_rotary(position_ids, inv_freq, dtype)
+
+
+def _room_rotary(position_ids: Tensor, inv_freq: Tensor, dtype: torch.dtype) -> Pair:
     shape = (*position_ids.shape, 2 * inv_freq.shape[-1])
     return inv_freq.new_empty(shape, dtype=dtype), inv_freq.new_empty(shape, dtype=dtype)
 
 
 def _rotary(position_ids: Tensor, inv_freq: Tensor, attention_scaling: float, dtype: torch.dtype) -> Pair:
     device = inv_freq.get_device()
-    cos, sin = _fake_rotary(position_ids, inv_freq, attention_scaling, dtype)
-    run(
-        _ROTARY, device,
-        (dense(position_ids, device), _frequencies(inv_freq, position_ids.shape[0]), None, dense(cos, device),
-         dense(sin, device)),
-        (attention_scaling,),
-    )  # fmt: skip
+    cos, sin = _room_rotary(position_ids, inv_freq, dtype)
+    frequencies = _frequencies(describe(inv_freq, device), position_ids.shape[0])
+    run(_ROTARY, device, (position_ids, frequencies, None, cos, sin), (attention_scaling,))
     return cos, sin
 
 
@@ -127,16 +132,11 @@ def _rotary_backward(
 ) -> Tensor:
     """The angles are made again, which takes less memory than to keep them from the forward pass."""
     device = inv_freq.get_device()
-    frequencies = _frequencies(inv_freq, position_ids.shape[0])
+    frequencies = _frequencies(describe(inv_freq, device), position_ids.shape[0])
     angles = inv_freq.new_empty(grad_cos.shape)
-    emb = dense(angles, device)
-    run(_ROTARY, device, (dense(position_ids, device), frequencies, emb, None, None), (attention_scaling,))
+    run(_ROTARY, device, (position_ids, frequencies, angles, None, None), (attention_scaling,))
     result = inv_freq.new_empty(position_ids.shape)
-    run(
-        _ROTARY_BACKWARD, device,
-        (dense(grad_cos, device), dense(grad_sin, device), emb, frequencies, dense(result, device)),
-        (attention_scaling,),
-    )  # fmt: skip
+    run(_ROTARY_BACKWARD, device, (grad_cos, grad_sin, angles, frequencies, result), (attention_scaling,))
     return result
 
 

@@ -8,22 +8,25 @@ import torch
 from torch import Tensor
 
 from ropegrad.torch._dispatch import Function, Operator, saved
-from ropegrad.torch._launch import OPERATORS, dense, run
+from ropegrad.torch._launch import OPERATORS, check, run
 from ropegrad.torch._tables import Pair, differentiate, rope_2d_backward
 
 _VISION, _VISION_BACKWARD = OPERATORS["vision_rotary_forward"], OPERATORS["vision_rotary"]
 
 
 def _fake_vision(inv_freq: Tensor, pos_ids: Tensor, dtype: torch.dtype) -> Pair:
+    check(_VISION, (inv_freq, pos_ids), ())
+    return _room(inv_freq, pos_ids, dtype)
+
+
+def _room(inv_freq: Tensor, pos_ids: Tensor, dtype: torch.dtype) -> Pair:
     shape = (pos_ids.shape[0], 4 * inv_freq.shape[0])
     return inv_freq.new_empty(shape, dtype=dtype), inv_freq.new_empty(shape, dtype=dtype)
 
 
 def _vision(inv_freq: Tensor, pos_ids: Tensor, dtype: torch.dtype) -> Pair:
-    device = inv_freq.get_device()
-    cos, sin = _fake_vision(inv_freq, pos_ids, dtype)
-    given = (dense(inv_freq, device), dense(pos_ids, device))
-    run(_VISION, device, (*given, None, dense(cos, device), dense(sin, device)), ())
+    cos, sin = _room(inv_freq, pos_ids, dtype)
+    run(_VISION, inv_freq.get_device(), (inv_freq, pos_ids, None, cos, sin), ())
     return cos, sin
 
 
@@ -33,15 +36,10 @@ def _fake_vision_backward(grad_cos: Tensor, grad_sin: Tensor, inv_freq: Tensor, 
 
 def _vision_backward(grad_cos: Tensor, grad_sin: Tensor, inv_freq: Tensor, pos_ids: Tensor) -> Tensor:
     device = inv_freq.get_device()
-    frequencies, positions = dense(inv_freq, device), dense(pos_ids, device)
     angles = inv_freq.new_empty(grad_cos.shape)
-    emb = dense(angles, device)
-    run(_VISION, device, (frequencies, positions, emb, None, None), ())
+    run(_VISION, device, (inv_freq, pos_ids, angles, None, None), ())
     result = torch.empty_like(inv_freq)
-    run(
-        _VISION_BACKWARD, device,
-        (dense(grad_cos, device), dense(grad_sin, device), emb, positions, frequencies, dense(result, device)), (),
-    )  # fmt: skip
+    run(_VISION_BACKWARD, device, (grad_cos, grad_sin, angles, pos_ids, inv_freq, result), ())
     return result
 
 

@@ -2,7 +2,8 @@
 
 Tensors are tiny, so that on CUDA the GPU ends its work before the host has launched the next call, and on the CPU the
 arithmetic is nothing. The C call is the extension's, on tensors described before: it reads the arguments, checks them
-and, on CUDA, launches.
+and, on CUDA, launches. Bare PyTorch is what no operator made in Python goes without: it allocates the results, and
+where gradients are needed does so in an autograd function that keeps cos and sin and does nothing else.
 """
 
 from __future__ import annotations
@@ -18,22 +19,27 @@ import torch
 from torch import Tensor
 
 from ropegrad.torch import _rope_apply, apply_rotary_pos_emb
-from ropegrad.torch._contexts import context_of
-from ropegrad.torch._launch import heads, table
+from ropegrad.torch._dispatch import straight
+from ropegrad.torch._launch import run
 
-BATCH, BATCHES = 200, 40  # calls timed together; the fastest batch counts: the host does other things too
+BATCH, ROUNDS = 100, 60  # calls timed together; the fastest batch counts: the host does other things too
+Call = Callable[[], Any]
 
 
-def microseconds(call: Callable[[], Any], device: torch.device) -> float:
-    times = []
-    for _ in range(BATCHES + 2):
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-        begin = time.perf_counter_ns()
-        for _ in range(BATCH):
-            call()
-        times.append(time.perf_counter_ns() - begin)
-    return min(times[2:]) / BATCH * 1e-3
+def microseconds(calls: dict[str, Call], device: torch.device) -> dict[str, float]:
+    """Of each call. They take turns, batch by batch: the speed of a host changes from one second to the next."""
+    fastest = dict.fromkeys(calls, float("inf"))
+    for turn in range(ROUNDS + 2):  # two to warm up
+        for name, call in calls.items():
+            if device.type == "cuda":
+                torch.cuda.synchronize(device)
+            begin = time.perf_counter_ns()
+            for _ in range(BATCH):
+                call()
+            us = (time.perf_counter_ns() - begin) / BATCH * 1e-3
+            if turn >= 2:
+                fastest[name] = min(fastest[name], us)
+    return fastest
 
 
 def plain(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
@@ -46,60 +52,80 @@ def plain(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tenso
     return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
 
 
-def c_calls(tensors: list[Tensor], grads: tuple[Tensor, Tensor]) -> tuple[Callable[[], Any], Callable[[], Any]]:
+class Bare(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> Any:
+        ctx.save_for_backward(cos, sin)
+        return torch.empty_like(q), torch.empty_like(k)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return (*map(torch.empty_like, grads), None, None)
+
+
+def c_calls(tensors: list[Tensor], grads: tuple[Tensor, Tensor]) -> tuple[Call, Call]:
     """The forward pass, and the backward pass with the gradients of q and k."""
-    device = tensors[0].get_device()
-    q, k, cos, sin = (*(heads(t, device, 1) for t in tensors[:2]), *(table(t, device) for t in tensors[2:]))
-    results = [torch.empty_like(t) for t in tensors[:2]]
-    made, given = [heads(t, device, 1) for t in results], [heads(t, device, 1) for t in grads]
-    columns = tensors[2].shape[-1]
-
-    def forward(keep: Any = results) -> None:
-        arguments = (q, k, cos, sin, *made)
-        context_of(device).call(_rope_apply._FORWARD, arguments, (columns, 0, False))
-
-    def backward(keep: Any = results) -> None:
-        arguments = (*given, None, None, cos, sin, *made, None, None)
-        context_of(device).call(_rope_apply._BACKWARD, arguments, (columns, 0, 0))
-
-    return forward, backward
+    q, k, cos, sin = tensors
+    device, results = q.get_device(), (torch.empty_like(q), torch.empty_like(k))
+    columns = cos.shape[-1]
+    of_forward = (*tensors, *results)
+    of_backward = (*grads, None, None, cos, sin, *results, None, None)
+    return (
+        partial(run, _rope_apply._FORWARD, device, of_forward, (columns, 0, False)),
+        partial(run, _rope_apply._BACKWARD, device, of_backward, (columns, 0, 0)),
+    )
 
 
 def measure(device: torch.device) -> list[dict[str, Any]]:
     tensors = [torch.randn(1, h, 8, 64, device=device) for h in (8, 2)]
     tensors += [torch.randn(1, 8, 64, device=device) for _ in range(2)]
     grads = (torch.randn_like(tensors[0]), torch.randn_like(tensors[1]))
-    forward, backward = c_calls(tensors, grads)
-    c_forward, c_backward = microseconds(forward, device), microseconds(backward, device)
     recorded = [t.requires_grad_(t.dim() == 4) for t in [t.clone() for t in tensors]]
-
+    forward, backward = c_calls(tensors, grads)
     rotate: Callable[..., Any] = apply_rotary_pos_emb
+    bare = straight(Bare)
 
-    def step(function: Callable[..., Any]) -> None:
-        torch.autograd.grad(function(*recorded), recorded[:2], grads)
+    def step(function: Callable[..., Any]) -> Call:
+        return lambda: torch.autograd.grad(function(*recorded), recorded[:2], grads)
 
-    rows = []
-    for name, arguments, c_us in (
-        ("without gradients", tensors, c_forward),
-        ("recorded by autograd", recorded, c_forward),
-    ):
-        own = microseconds(partial(rotate, *arguments), device)
-        eager = microseconds(partial(plain, *arguments), device)
-        rows.append({"call": name, "us": own, "c_call_us": c_us, "over_us": own - c_us, "plain_us": eager})
-    own, eager = microseconds(lambda: step(rotate), device), microseconds(lambda: step(plain), device)
-    c_us = c_forward + c_backward
-    rows.append(
-        {"call": "forward and backward", "us": own, "c_call_us": c_us, "over_us": own - c_us, "plain_us": eager}
+    us = microseconds(
+        {
+            "c forward": forward,
+            "c backward": backward,
+            "bare": lambda: (torch.empty_like(tensors[0]), torch.empty_like(tensors[1])),
+            "own": partial(rotate, *tensors),
+            "plain": partial(plain, *tensors),
+            "bare recorded": partial(bare, *recorded),
+            "own recorded": partial(rotate, *recorded),
+            "plain recorded": partial(plain, *recorded),
+            "bare step": step(bare),
+            "own step": step(rotate),
+            "plain step": step(plain),
+        },
+        device,
     )
+    rows = []
+    for call, suffix, c_us in (
+        ("without gradients", "", us["c forward"]),
+        ("recorded by autograd", " recorded", us["c forward"]),
+        ("forward and backward", " step", us["c forward"] + us["c backward"]),
+    ):
+        own = us["own" + suffix]
+        rows.append(
+            {"call": call, "us": own, "c_call_us": c_us, "over_us": own - c_us, "bare_us": us["bare" + suffix],
+             "plain_us": us["plain" + suffix]}
+        )  # fmt: skip
     return rows
 
 
 def show(rows: list[dict[str, Any]], device: torch.device) -> None:
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     print(f"Host time of apply_rotary_pos_emb, microseconds; PyTorch {torch.__version__}, {where}")
-    print(f"{'eager call':22}{'ropegrad':>10}{'C call':>10}{'over it':>10}{'plain PyTorch':>15}")
+    columns = {"us": "ropegrad", "c_call_us": "C call", "over_us": "over it", "bare_us": "bare PyTorch",
+               "plain_us": "plain PyTorch"}  # fmt: skip
+    print(f"{'eager call':22}" + "".join(f"{title:>14}" for title in columns.values()))
     for row in rows:
-        print(f"{row['call']:22}{row['us']:10.2f}{row['c_call_us']:10.2f}{row['over_us']:10.2f}{row['plain_us']:15.2f}")
+        print(f"{row['call']:22}" + "".join(f"{row[key]:14.2f}" for key in columns))
 
 
 def main(argv: list[str] | None = None) -> None:
