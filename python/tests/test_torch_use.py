@@ -80,8 +80,6 @@ def test_tables_of_integers_are_refused(device: str) -> None:
     for dtype in (torch.int64, torch.complex64, torch.bool):
         with pytest.raises(TypeError, match=f"expected tables of floating-point numbers, got {dtype}"):
             rope.apply_rotary_pos_emb(q, k, cos.to(dtype), sin)
-    with pytest.raises((ValueError, TypeError), match=r"q: expected float32, .* \{code 5 \(complex\)|torch.complex64"):
-        rope.apply_rotary(q.to(torch.complex64), cos, sin)
 
 
 # ---- in place ----
@@ -220,7 +218,7 @@ def test_errors_name_what_is_wrong(device: str) -> None:
         rope.apply_rotary_pos_emb(q, k, cos, sin, rotary_dim=D + 2)
     with pytest.raises(ValueError, match="rotary_dim"):
         rope.apply_rotary_pos_emb(q, k, cos, sin, rotary_dim=3)
-    with pytest.raises((TypeError, ValueError), match=r"complex64|q: DLPack dtype"):
+    with pytest.raises((TypeError, ValueError), match=r"q: expected float32, .* \{code 5 \(complex\)|torch.complex64"):
         rope.apply_rotary(q.to(torch.complex64), cos, sin)
     with pytest.raises(ValueError):
         rope.apply_rotary(q[0], cos, sin)
