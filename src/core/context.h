@@ -1,3 +1,4 @@
+/* What a rg_context holds. For the files of this folder. */
 #ifndef ROPEGRAD_SRC_CORE_CONTEXT_H
 #define ROPEGRAD_SRC_CORE_CONTEXT_H
 
