@@ -1,7 +1,7 @@
 /* Suite files: what a good one says. Bad ones have a test of their own, bad_suite_test.c. */
 #include <stdio.h>
 
-#include "tests/suite_testing.h"
+#include "tests/harness/suite_testing.h"
 
 static int tensor_of(const rg_operator *op, const char *name) {
   const int t = rg_dev_find_tensor(op, name);

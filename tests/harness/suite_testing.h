@@ -1,6 +1,6 @@
 /* What the tests of suites share: a suite from a text, and texts of one case. */
-#ifndef ROPEGRAD_TESTS_SUITE_TESTING_H
-#define ROPEGRAD_TESTS_SUITE_TESTING_H
+#ifndef ROPEGRAD_TESTS_HARNESS_SUITE_TESTING_H
+#define ROPEGRAD_TESTS_HARNESS_SUITE_TESTING_H
 
 #include "harness/cases/suite.h"
 #include "tests/testing.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/suite_testing.h"
+#include "tests/harness/suite_testing.h"
 
 static void refused_as(const char *text, size_t bytes, const char *expected) {
   rgh_suite suite;
