@@ -1,4 +1,4 @@
-"""First and second derivatives of every function and option, against finite differences in float64 on the CPU."""
+"""First and second derivatives of every function and option, against finite differences in float64, on the CPU."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
+from torch_contract import DEVICES
 
 import ropegrad.torch as rope
 
@@ -114,15 +115,15 @@ def test_update_kv_cache(interleaved: bool, rotary_dim: int, tables: str, in_pla
     check(function, *caches, *states, cos, sin)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("rotary_dim", [2, 4])
 @pytest.mark.parametrize("entries", [[1, 1, 0, 1], [2, -1, 2, -1], [0, 0, 0, 0]])
-def test_gradients_of_gradients_of_repeated_rows(entries: list[int], rotary_dim: int) -> None:
+def test_gradients_of_gradients_of_repeated_rows(entries: list[int], rotary_dim: int, device: str) -> None:
     """The first gradient of each entry is that of its row, and this is what is differentiated again."""
-    caches = [random(BATCHES, 2, 3, 4) for _ in range(2)]
-    states = [random(BATCHES, 2, 4, 4) for _ in range(2)]
-    cos, sin = random(BATCHES, 4, rotary_dim), random(BATCHES, 4, rotary_dim)
-    position = torch.tensor(entries)
-    assert gradgradcheck(lambda *t: rope.update_kv_cache(*t, position), (*caches, *states, cos, sin), **TOLERANCE)
+    shapes = [(BATCHES, 2, 3, 4)] * 2 + [(BATCHES, 2, 4, 4)] * 2 + [(BATCHES, 4, rotary_dim)] * 2
+    inputs = [random(*shape).detach().to(device).requires_grad_() for shape in shapes]
+    position = torch.tensor(entries, device=device, dtype=torch.int32)
+    assert gradgradcheck(lambda *t: rope.update_kv_cache(*t, position), inputs, **TOLERANCE)
 
 
 def test_update_kv_cache_without_tables() -> None:

@@ -184,8 +184,7 @@ class _Backward(Function):
             v_cos = torch.zeros_like(cos) if v_cos is None else v_cos
             v_sin = torch.zeros_like(sin) if v_sin is None else v_sin
             columns, width = cos.shape[-1], keys.shape[-1]
-            narrow = (lambda t: t) if columns == width else (lambda t: t[..., :columns])
-            pad = (0, width - columns)
+            narrow, pad = (lambda t: t if columns == width else t[..., :columns]), (0, width - columns)
             rows = rope_apply(narrow(keys), None, v_cos, v_sin, ctx.interleaved, 1)[0]
             written = _passed_and_added(grad_keys, None, torch.nn.functional.pad(rows, pad), position)
             grad_of_keys = written if grad_of_keys is None else grad_of_keys + written
@@ -202,16 +201,24 @@ class _Backward(Function):
 def _passed_and_added(like: Tensor, cache: Maybe, rows: Maybe, position: Tensor) -> Tensor:
     """The rows [B, Hk, N, D], each added to the row of a cache that `position` names, and of `cache` all other rows;
     one that is not given is zeros. Nothing waits for the GPU: what names no row adds nothing to one."""
-    length = like.shape[2]
+    made, length = torch.zeros_like(like), like.shape[2]
+    if length == 0:
+        return made
     is_row = (position >= 0) & (position < length)
-    target = torch.where(is_row, position, 0)
-    made = torch.zeros_like(like)
+    target = torch.where(is_row, position, 0).long()
     if rows is not None:
-        made = made.index_add(2, target, rows.where(is_row[:, None], 0))
+        made = _add_rows(made, target, rows.where(is_row[:, None], 0))
     if cache is not None:
         times_named = position.new_zeros(length).index_add(0, target, is_row.to(position.dtype))
         made = made + cache.where(times_named[:, None] == 0, 0)
     return made
+
+
+def _add_rows(cache: Tensor, target: Tensor, rows: Tensor) -> Tensor:
+    """The same bits every time: index_add adds in order on the CPU, but on CUDA as it comes, where index_put sorts."""
+    if not cache.is_cuda:
+        return cache.index_add(2, target, rows)
+    return cache.transpose(0, 2).index_put((target,), rows.transpose(0, 2), accumulate=True).transpose(0, 2)
 
 
 def backward(
