@@ -18,10 +18,14 @@ extern const rg_cuda_operator rg_rope_apply_backward_cuda;
 #define DTYPES_f16 RG_F16
 #define VECTORS_DTYPES(X) X(f32, f32) X(bf16, bf16) X(bf16, f32) X(f16, f16) X(f16, f32)
 
+/* A kernel for rows in vectors comes in every rope_apply_how, each in both styles. */
+enum { STYLES = 2 };
+
 enum {
   ANY_GENERAL,
   F64_GENERAL,
-#define X(payload, table) VECTORS_##payload##_##table, VECTORS_LONG_##payload##_##table, PLAIN_##payload##_##table,
+#define X(payload, table) \
+  VECTORS_##payload##_##table, LAST_##payload##_##table = VECTORS_##payload##_##table + STYLES * ROPE_APPLY_HOWS - 1,
   VECTORS_DTYPES(X)
 #undef X
       FIRST_FIXED /* then those of rope_apply_shapes.h */
@@ -30,12 +34,12 @@ enum {
 static const char *const kernels[] = {
     [ANY_GENERAL] = "rope_apply_any__general",
     [F64_GENERAL] = "rope_apply_f64__general",
-#define X(payload, table)                                                                  \
-  [VECTORS_##payload##_##table] = "rope_apply_" #payload "_" #table "__vectors",           \
-  [VECTORS_LONG_##payload##_##table] = "rope_apply_" #payload "_" #table "__vectors_long", \
-  [PLAIN_##payload##_##table] = "rope_apply_" #payload "_" #table "__vectors_plain",
+#define STYLED(payload, table, how) \
+  "rope_apply_" #payload "_" #table "__vectors" #how, "rope_apply_" #payload "_" #table "__vectors" #how "_interleaved",
+#define X(payload, table) STYLED(payload, table, ) STYLED(payload, table, _long) STYLED(payload, table, _plain)
     VECTORS_DTYPES(X)
 #undef X
+#undef STYLED
 #define NAME(payload, table, how, plain, rows, groups, depth, once) \
   "rope_apply_" #payload "_" #table "__" how #plain "_" #rows "x" #groups "x" #depth "x" #once,
 #define DIRECT(payload, table, plain, rows, groups, depth, loads_once, stores_once) \
@@ -235,6 +239,7 @@ enum { BULK_COPIES_FROM = 90 };
 static bool run_fixed(const work *w, const rg_cuda_call *call, rg_status *status) {
   if (w->head_dim != ROPE_APPLY_FIXED_DIM || w->rotary_dim != w->head_dim || w->interleaved) return false;
   if (w->sums_batch[0] || w->sums_batch[1]) return false;
+  if (w->payload != RG_F32 && (w->plain || w->batches * w->seq_len < ROPE_APPLY_FIXED_16_BIT_FROM)) return false;
   rope_apply_fixed_params params = {
       .heads_of_q = (uint32_t)w->side[0].heads, .heads = (uint32_t)w->heads, .same_half = w->same_half};
   byte_strides of_tables, of_grads;
@@ -280,69 +285,97 @@ static bool run_fixed(const work *w, const rg_cuda_call *call, rg_status *status
 
 /* ---- rows in vectors ---- */
 
+/* A batch of a tensor is within reach of offsets of 32 bits. NULL: of course. */
+static bool has_short_strides(const rg_tensor *tensor) {
+  if (tensor == NULL) return true;
+  int64_t last = 0;
+  for (int axis = 1; axis < tensor->rank; ++axis) {
+    if (stride_of(tensor, axis) < 0) return false;
+    last += (tensor->shape[axis] - 1) * tensor->stride[axis];
+  }
+  return (last + 1) * (int64_t)rg_dtype_size(tensor->dtype) <= UINT32_MAX;
+}
+
 static rope_apply_rows rows_of(const rg_tensor *tensor) {
   if (tensor == NULL) return (rope_apply_rows){0};
+  const byte_strides strides = strides_of(tensor);
   return (rope_apply_rows){.data = tensor->data,
-                           .batch = stride_of(tensor, 0),
-                           .head = stride_of(tensor, 1),
-                           .position = stride_of(tensor, 2)};
+                           .batch = strides.batch,
+                           .head = (uint32_t)strides.head,
+                           .position = (uint32_t)strides.position};
 }
 
-static rope_apply_table table_of(const rg_tensor *tensor) {
-  if (tensor == NULL) return (rope_apply_table){0};
-  return (rope_apply_table){.data = tensor->data, .batch = stride_of(tensor, 0), .position = stride_of(tensor, 1)};
-}
-
-/* ANY_GENERAL: none is compiled for these dtypes. */
-static int vectors_kernel(rg_dtype payload, rg_dtype table, bool plain, bool is_long) {
-#define X(of_payload, of_table)                                       \
-  if (payload == DTYPES_##of_payload && table == DTYPES_##of_table) { \
-    return plain     ? PLAIN_##of_payload##_##of_table                \
-           : is_long ? VECTORS_LONG_##of_payload##_##of_table         \
-                     : VECTORS_##of_payload##_##of_table;             \
+/* -1: none is compiled for these dtypes. */
+static int vectors_kernel(rg_dtype payload, rg_dtype table, bool interleaved, rope_apply_how how) {
+#define X(of_payload, of_table)                                                 \
+  if (payload == DTYPES_##of_payload && table == DTYPES_##of_table) {           \
+    return VECTORS_##of_payload##_##of_table + STYLES * (int)how + interleaved; \
   }
   VECTORS_DTYPES(X)
 #undef X
-  return ANY_GENERAL;
+  return -1;
+}
+
+/* Of a grid along y and z. */
+enum { MOST_BLOCKS = 65535 };
+
+static bool suits_vectors(const work *w, bool sums_batch) {
+  if (w->head_dim % ROPE_APPLY_LANE != 0 || w->rotary_dim % ROPE_APPLY_LANE != 0) return false;
+  if (w->batches > MOST_BLOCKS || w->head_dim > MOST_BLOCKS) return false;
+  for (int i = 0; i < 2; ++i) {
+    const side_tensors *side = &w->side[i];
+    if (side->heads > 0 &&
+        !(has_short_strides(side->grad_y) && has_short_strides(side->x) && has_short_strides(side->grad_x))) {
+      return false;
+    }
+    if (!has_short_strides(w->table[i]) || !has_short_strides(w->grad_table[i])) return false;
+    if (!sums_batch) continue;
+    if (w->grad_table[i] != NULL && !w->sums_batch[i]) return false;
+    if (w->table[i] != NULL && w->table[i]->shape[0] > 1) return false;
+  }
+  return true;
 }
 
 static bool run_vectors(const work *w, const rg_cuda_call *call, rg_status *status) {
-  const int64_t lanes = (w->table[0] != NULL ? w->head_dim : w->rotary_dim) / ROPE_APPLY_LANE;
-  if (w->head_dim % ROPE_APPLY_LANE != 0 || w->rotary_dim % ROPE_APPLY_LANE != 0) return false;
-  if (lanes > ROPE_APPLY_VECTORS_THREADS) return false;
   const bool sums_batch = w->sums_batch[0] || w->sums_batch[1];
-  for (int i = 0; i < 2; ++i) {
-    if (sums_batch && w->grad_table[i] != NULL && !w->sums_batch[i]) return false;
-  }
-  const int64_t tiled_batches = sums_batch ? 1 : w->batches;
-  const rope_apply_vectors_shape shape =
-      rope_apply_tune_vectors(tiled_batches * w->seq_len, w->seq_len, w->heads, lanes);
-  const bool is_long = !w->plain && (sums_batch || w->heads > (int64_t)ROPE_APPLY_HEADS_PER_SUM * shape.groups);
-  rope_apply_vectors_params params = {.cosine = table_of(w->table[0]),
-                                      .sine = table_of(w->table[1]),
-                                      .grad_cos = table_of(w->grad_table[0]),
-                                      .grad_sin = table_of(w->grad_table[1]),
-                                      .tiles = tiles_of(w->seq_len, rg_divide_up(w->seq_len, shape.rows)),
-                                      .rows = (uint32_t)shape.rows,
-                                      .lanes = (uint32_t)lanes,
+  if (!suits_vectors(w, sums_batch)) return false;
+  const int64_t blocks_z = sums_batch ? 1 : w->batches;
+  const rope_apply_vectors_sizes sizes = {
+      .multiprocessors = rg_cuda_device_of(call)->multiprocessors,
+      .positions = blocks_z * w->seq_len,
+      .seq_len = w->seq_len,
+      .heads = {w->side[0].heads, w->side[1].heads},
+      .lanes = (w->table[0] != NULL ? w->head_dim : w->rotary_dim) / ROPE_APPLY_LANE,
+      .sums_batch = sums_batch,
+      .plain = w->plain};
+  const rope_apply_vectors_shape shape = rope_apply_tune_vectors(&sizes);
+  const int kernel = vectors_kernel(w->payload, w->tables, w->interleaved, shape.how);
+  if (kernel < 0) return false;
+  rope_apply_vectors_params params = {.seq_len = (uint32_t)w->seq_len,
+                                      .lanes = (uint32_t)sizes.lanes,
                                       .pair_lanes = (uint32_t)(w->rotary_dim / ROPE_APPLY_LANE),
-                                      .groups = (uint32_t)shape.groups,
-                                      .heads_of_q = (uint32_t)w->side[0].heads,
-                                      .heads = (uint32_t)w->heads,
+                                      .groups_of_q = (uint32_t)shape.groups[0],
                                       .batches = (uint32_t)(sums_batch ? w->batches : 1),
-                                      .interleaved = w->interleaved,
                                       .same_half = w->same_half};
   for (int i = 0; i < 2; ++i) {
-    params.side[i] = (rope_apply_side){
-        .grad_y = rows_of(w->side[i].grad_y), .x = rows_of(w->side[i].x), .grad_x = rows_of(w->side[i].grad_x)};
+    params.table[i] = rows_of(w->table[i]);
+    params.grad_table[i] = rows_of(w->grad_table[i]);
+    params.side[i] = (rope_apply_side){.grad_y = rows_of(w->side[i].grad_y),
+                                       .x = rows_of(w->side[i].x),
+                                       .grad_x = rows_of(w->side[i].grad_x),
+                                       .heads = (uint32_t)w->side[i].heads,
+                                       .groups = (uint32_t)shape.groups[i]};
   }
-  const int kernel = vectors_kernel(w->payload, w->tables, w->plain, is_long);
-  if (kernel == ANY_GENERAL) return false;
-  const uint32_t threads = (uint32_t)(shape.rows * shape.groups * lanes);
-  const size_t sum_bytes = is_long ? sizeof(double) : sizeof(float);
+  const uint32_t groups = (uint32_t)(shape.groups[0] + shape.groups[1]);
+  const uint32_t threads = (uint32_t)(shape.lanes * shape.rows) * groups;
+  const size_t sum_bytes = shape.how == ROPE_APPLY_LONG ? sizeof(double) : sizeof(float);
   const rg_cuda_launch launch = {.kernel = kernel,
-                                 .blocks = tiled_batches * params.tiles.count.divisor,
-                                 .threads = threads,
+                                 .blocks = rg_divide_up(w->seq_len, shape.rows),
+                                 .blocks_y = (uint32_t)rg_divide_up(sizes.lanes, shape.lanes),
+                                 .blocks_z = (uint32_t)blocks_z,
+                                 .threads = (uint32_t)shape.lanes,
+                                 .threads_y = (uint32_t)shape.rows,
+                                 .threads_z = groups,
                                  .shared_bytes = w->plain ? 0 : threads * 2 * ROPE_APPLY_LANE * (uint32_t)sum_bytes};
   *status = rg_cuda_launch_kernel(call, &launch, &params);
   return true;

@@ -45,15 +45,18 @@ ROPE_APPLY_FIXED_KERNELS(DIRECT, PIPELINE)
 
 /* ---- rows in vectors ---- */
 
-#define VECTORS(how, payload, table, unroll, tables, is_long)                                        \
-  extern "C" __global__ void __launch_bounds__(ROPE_APPLY_VECTORS_THREADS)                           \
-      rope_apply_##payload##_##table##__##how(const __grid_constant__ rope_apply_vectors_params p) { \
-    vectors<vectors_kind<payload, table, unroll, tables, is_long>>(p);                               \
+#define VECTORS(function, threads, how, payload, table, interleaved, tables)                                \
+  extern "C" __global__ void __launch_bounds__(threads)                                                     \
+      rope_apply_##payload##_##table##__vectors##how(const __grid_constant__ rope_apply_vectors_params p) { \
+    function<vectors_kind<payload, table, interleaved, tables>>(p);                                         \
   }
-#define ALL_VECTORS(payload, table)                    \
-  VECTORS(vectors, payload, table, 2, true, false)     \
-  VECTORS(vectors_long, payload, table, 1, true, true) \
-  VECTORS(vectors_plain, payload, table, 2, false, false)
+#define ALL_VECTORS(payload, table)                                                             \
+  VECTORS(vectors, ROPE_APPLY_VECTORS_THREADS, , payload, table, false, true)                   \
+  VECTORS(vectors, ROPE_APPLY_VECTORS_THREADS, _interleaved, payload, table, true, true)        \
+  VECTORS(long_vectors, ROPE_APPLY_LONG_THREADS, _long, payload, table, false, true)            \
+  VECTORS(long_vectors, ROPE_APPLY_LONG_THREADS, _long_interleaved, payload, table, true, true) \
+  VECTORS(long_vectors, ROPE_APPLY_VECTORS_THREADS, _plain, payload, table, false, false)       \
+  VECTORS(long_vectors, ROPE_APPLY_VECTORS_THREADS, _plain_interleaved, payload, table, true, false)
 ALL_VECTORS(f32, f32)
 ALL_VECTORS(bf16, bf16)
 ALL_VECTORS(bf16, f32)

@@ -18,6 +18,18 @@ struct fixed_kind {
   static constexpr uint32_t HALF = LANES * ROPE_APPLY_VECTOR; /* elements of half a row */
 };
 
+/* ---- where threads and rows are ---- */
+
+struct tile_place {
+  uint32_t b, s, rows; /* positions [s, s + rows) of batch b */
+};
+
+static __device__ __forceinline__ tile_place tile_of_block(const rope_apply_tiles &tiles) {
+  const uint32_t b = rg_divide(blockIdx.x, tiles.count);
+  const uint32_t tile = blockIdx.x - b * tiles.count.divisor;
+  return {b, tile * tiles.rows + min(tile, tiles.longer), tiles.rows + (tile < tiles.longer)};
+}
+
 struct fixed_place {
   uint32_t lane, row, group;
   tile_place tile;
@@ -50,31 +62,31 @@ static __device__ __forceinline__ fixed_head fixed_head_at(const rope_apply_fixe
   return {side, b * side->batch + h * side->head + s * side->position};
 }
 
-/* A lane's two vectors of the row at `row`: half a row apart. `at`: of the first, in bytes. */
-template <typename Kind, rg_cache_hint HINT, typename T>
-static __device__ __forceinline__ lane_packets<T> fixed_load(const char *row, uint32_t at) {
-  return load_lane<HINT>(reinterpret_cast<const T *>(row + at), {0, Kind::HALF, false});
-}
+/* From a lane's first vector of a row to its second. */
+template <typename Kind, typename T>
+static constexpr uint32_t HALF_BYTES = Kind::HALF *static_cast<uint32_t>(sizeof(T));
 
 template <typename Kind>
-static __device__ __forceinline__ lane_tables fixed_load_tables(const rope_apply_fixed_params &p,
+static __device__ __forceinline__ pair_tables fixed_load_tables(const rope_apply_fixed_params &p,
                                                                 const fixed_place &at) {
   typedef typename Kind::Table Table;
   const uint32_t offset = at.b * p.table_batch + at.s * p.table_position +
                           at.lane * static_cast<uint32_t>(ROPE_APPLY_VECTOR * sizeof(Table));
-  const Table *cosine = reinterpret_cast<const Table *>(p.cosine + offset);
-  const Table *sine = reinterpret_cast<const Table *>(p.sine + offset);
-  /* With same_half the sines of a pair are exchanged, by their addresses, so that nothing waits for the loads here. */
+  /* With same_half the sines of a pair are exchanged, by their addresses, so that nothing waits for the loads here. In
+   * elements: so the compiler does without a branch around the loads, which cost up to 4 %. */
   const uint32_t first = p.same_half ? Kind::HALF : 0;
-  const lane_packets<Table> c = load_lane<RG_CACHE_DEFAULT>(cosine, {0, Kind::HALF, false});
-  const lane_packets<Table> s = load_lane<RG_CACHE_DEFAULT>(sine, {first, Kind::HALF - first, false});
-  return {unpack_lane(c, false), unpack_lane(s, false)};
+  const Table *const sine = reinterpret_cast<const Table *>(p.sine + offset);
+  const packed_tables<Table> packed = {
+      load_lane<RG_CACHE_DEFAULT, Table, V, true>(p.cosine + offset, HALF_BYTES<Kind, Table>),
+      {load_vector<RG_CACHE_DEFAULT, Table, V, true>(reinterpret_cast<const char *>(sine + first)),
+       load_vector<RG_CACHE_DEFAULT, Table, V, true>(reinterpret_cast<const char *>(sine + (Kind::HALF - first)))}};
+  return pair_tables::of<false>(packed, p.same_half);
 }
 
 /* ---- the groups' sums, which meet in shared memory: [4][GROUPS][ROWS][LANES][ROPE_APPLY_VECTOR] ---- */
 
 template <typename Kind>
-static __device__ __forceinline__ void fixed_share(const table_sums &sums) {
+static __device__ __forceinline__ void fixed_share(const lane_sums<float> &sums) {
   float4 *to = reinterpret_cast<float4 *>(rope_apply_shared) + threadIdx.x;
   const float(*value[4])[ROPE_APPLY_VECTOR] = {&sums.cosine.first, &sums.cosine.second, &sums.sine.first,
                                                &sums.sine.second};
@@ -139,12 +151,12 @@ static __device__ __forceinline__ void direct(const rope_apply_fixed_params &p) 
   typedef typename Kind::T T;
   const fixed_place at = fixed_place_of_thread<Kind>(p);
   const uint32_t lane_at = at.lane * static_cast<uint32_t>(ROPE_APPLY_VECTOR * sizeof(T));
-  table_sums sums = {};
-  lane_tables tables;
+  lane_sums<float> sums = {};
+  pair_tables tables;
   if (Kind::ROWS == 1 || at.row < at.tile.rows) {
 #pragma unroll 1
     for (uint32_t h = at.group; h < p.heads; h += UNROLL * Kind::GROUPS) {
-      lane_packets<T> grad_y[UNROLL], x[UNROLL];
+      lane_vectors<T, V> grad_y[UNROLL], x[UNROLL];
       char *grad_x[UNROLL];
       uint32_t offset[UNROLL];
 #pragma unroll
@@ -153,19 +165,19 @@ static __device__ __forceinline__ void direct(const rope_apply_fixed_params &p) 
         if (u > 0 && h + u * Kind::GROUPS >= p.heads) continue;
         const fixed_head head = fixed_head_at(p, at.b, h + u * Kind::GROUPS, at.s);
         offset[u] = head.offset + lane_at;
-        grad_y[u] = fixed_load<Kind, Kind::LOADS, T>(head.side->grad_y, offset[u]);
-        if (Kind::TABLES) x[u] = fixed_load<Kind, Kind::LOADS, T>(head.side->x, offset[u]);
+        grad_y[u] = load_lane<Kind::LOADS, T, V, true>(head.side->grad_y + offset[u], HALF_BYTES<Kind, T>);
+        if (Kind::TABLES) x[u] = load_lane<Kind::LOADS, T, V, true>(head.side->x + offset[u], HALF_BYTES<Kind, T>);
         grad_x[u] = head.side->grad_x;
       }
       if (h < Kind::GROUPS && p.cosine != NULL) tables = fixed_load_tables<Kind>(p, at); /* behind the first heads */
 #pragma unroll
       for (int u = 0; u < UNROLL; ++u) {
         if (u > 0 && h + u * Kind::GROUPS >= p.heads) continue;
-        const lane_pairs g = unpack_lane(grad_y[u], false);
-        if (Kind::TABLES) sums.add(g, unpack_lane(x[u], false));
+        const lane_values<float, V> g = unpack_lane(grad_y[u]);
+        if (Kind::TABLES) add_head<false>(g, unpack_lane(x[u]), &sums);
         if (grad_x[u] == NULL) continue;
-        store_lane<Kind::STORES>(reinterpret_cast<T *>(grad_x[u] + offset[u]), {0, Kind::HALF, false},
-                                 rotate_back<T>(g, tables, false));
+        store_lane<Kind::STORES>(grad_x[u] + offset[u], HALF_BYTES<Kind, T>,
+                                 pack_lane<T>(rotate_back<false>(g, tables)));
       }
     }
   }

@@ -30,11 +30,11 @@ static __device__ __forceinline__ void read_shared(uint32_t at, uint2 *word) {
 
 /* A lane's two vectors at `at` and half a row, in bytes, further on. */
 template <typename T>
-static __device__ __forceinline__ lane_pairs read_lane(uint32_t at, uint32_t half) {
-  lane_packets<T> packets;
-  read_shared(at, &packets.first);
-  read_shared(at + half, &packets.second);
-  return unpack_lane(packets, false);
+static __device__ __forceinline__ lane_values<float, V> read_lane(uint32_t at, uint32_t half) {
+  lane_vectors<T, V> lane;
+  read_shared(at, lane.first.word);
+  read_shared(at + half, lane.second.word);
+  return unpack_lane(lane);
 }
 
 /* Shared memory of a block: rings, [units][STAGES][UNIT_GROUPS][grad_y, x][ROWS][head_dim]; then the sums take their
@@ -64,8 +64,8 @@ static __device__ __forceinline__ void pipeline(const rope_apply_fixed_params &p
     rg_publish_barriers();
   }
   wait_for_unit<UNIT_THREADS>(unit);
-  table_sums sums = {};
-  lane_tables tables;
+  lane_sums<float> sums = {};
+  pair_tables tables;
   /* The first STAGES times round only fill the ring. Units go round equally often, also those that have a head less:
    * where they pass their barriers unequally often, compute-sanitizer's racecheck no longer matches the block's own. */
   uint32_t stage = 0, parity = 1;
@@ -74,7 +74,7 @@ static __device__ __forceinline__ void pipeline(const rope_apply_fixed_params &p
   for (int32_t h = first - static_cast<int32_t>(STAGES * Kind::GROUPS); h < heads + first; h += Kind::GROUPS) {
     const int32_t head = h + static_cast<int32_t>(at.group % UNIT_GROUPS);
     const bool works = h >= 0 && active && head < heads;
-    lane_pairs g, x;
+    lane_values<float, V> g, x;
     if (h >= 0) {
       if (h < static_cast<int32_t>(Kind::GROUPS) && active && p.cosine != NULL) {
         tables = fixed_load_tables<Kind>(p, at);
@@ -105,10 +105,10 @@ static __device__ __forceinline__ void pipeline(const rope_apply_fixed_params &p
     }
     if (works) {
       const fixed_head out = fixed_head_at(p, at.b, head, at.s);
-      if (Kind::TABLES) sums.add(g, x);
+      if (Kind::TABLES) add_head<false>(g, x, &sums);
       if (out.side->grad_x != NULL) {
         char *to = out.side->grad_x + (out.offset + lane_at);
-        store_lane<Kind::STORES>(reinterpret_cast<T *>(to), {0, Kind::HALF, false}, rotate_back<T>(g, tables, false));
+        store_lane<Kind::STORES>(to, HALF_BYTES<Kind, T>, pack_lane<T>(rotate_back<false>(g, tables)));
       }
     }
     if (++stage == STAGES) {

@@ -12,10 +12,7 @@
 #define ROPEGRAD_OPS_ROPE_APPLY_SHAPES_H
 
 #define ROPE_APPLY_16_BIT_KERNELS(DIRECT, PIPELINE, payload, table) \
-  DIRECT(payload, table, 0, 1, 10, 4, 1, 0)                         \
   DIRECT(payload, table, 0, 4, 4, 1, 1, 0)                          \
-  DIRECT(payload, table, 1, 1, 10, 4, 1, 0)                         \
-  PIPELINE(payload, table, 0, 2, 8, 4, 1, 1)                        \
   PIPELINE(payload, table, 0, 4, 4, 6, 0, 0)
 
 #define ROPE_APPLY_FIXED_KERNELS(DIRECT, PIPELINE)        \

@@ -85,7 +85,6 @@ static inline rope_apply_shape rope_apply_tune_f32(const rope_apply_sizes *n) {
  * of the fewer bytes. */
 static inline rope_apply_shape rope_apply_tune_plain(const rope_apply_sizes *n) {
   const int64_t positions = n->batches * n->seq_len;
-  if (n->is_16_bit) return rope_apply_direct(n, 1, 10, 4, true);                   /* not measured */
   if (positions <= 400) return rope_apply_direct(n, 1, 10, 4, true);               /* 1.00 (293, 40) */
   if (!n->bulk || n->seq_len <= 256) return rope_apply_direct(n, 1, 10, 4, false); /* 1.02 (32 x 128, 40) */
   if (positions <= 1500) return rope_apply_pipeline(n, 2, 4, 8, true);             /* 1.00 (997, 40) */
@@ -93,14 +92,15 @@ static inline rope_apply_shape rope_apply_tune_plain(const rope_apply_sizes *n) 
   return rope_apply_pipeline(n, 6, 2, 8, false);                                   /* 1.02 (4 x 1571, 40) */
 }
 
-/* Measured with bfloat16 throughout; float16 and float32 tables are taken to be alike. With half the bytes for the same
- * work the chain from the loads to the tables shows more. */
+/* The positions from which 16-bit dtypes take a kernel with everything fixed: below, those for any size of rows are
+ * shorter by up to 15 % (512 positions, 40 heads: 1.13; 1.28 as a pipeline). */
+enum { ROPE_APPLY_FIXED_16_BIT_FROM = 1500 };
+
+/* Measured with bfloat16 throughout; float16 and float32 tables are taken to be alike. */
 static inline rope_apply_shape rope_apply_tune_16_bit(const rope_apply_sizes *n) {
   const int64_t positions = n->batches * n->seq_len;
-  if (positions <= 400) return rope_apply_direct(n, 1, 10, 4, true);              /* 1.19 (293, 40) */
-  if (positions <= 1100 && n->bulk) return rope_apply_pipeline(n, 2, 8, 4, true); /* 1.09 (512, 72) */
-  if (positions <= 4500 || !n->bulk) return rope_apply_direct(n, 4, 4, 1, true);  /* 1.07 (2048, 72) */
-  return rope_apply_pipeline(n, 4, 4, 6, false);                                  /* 1.05 (4 x 1571, 40) */
+  if (positions <= 4500 || !n->bulk) return rope_apply_direct(n, 4, 4, 1, true); /* 1.07 (2048, 72) */
+  return rope_apply_pipeline(n, 4, 4, 6, false);                                 /* 1.05 (4 x 1571, 40) */
 }
 
 static inline rope_apply_shape rope_apply_tune(const rope_apply_sizes *sizes) {
@@ -108,23 +108,71 @@ static inline rope_apply_shape rope_apply_tune(const rope_apply_sizes *sizes) {
   return sizes->is_16_bit ? rope_apply_tune_16_bit(sizes) : rope_apply_tune_f32(sizes);
 }
 
-/* Rows and groups of the kernels for any layout of rows: `lanes` threads a row. */
+/* ---- the kernels for any size and layout of rows ---- */
+
+enum {
+  /* Heads of a thread at once. */
+  ROPE_APPLY_HEADS_HELD = 4,
+  /* A block's threads at most. The long kernels, with sums in double beside the heads, need more registers. */
+  ROPE_APPLY_VECTORS_THREADS = 512,
+  ROPE_APPLY_LONG_THREADS = 256,
+  /* A block's groups at most: its threads along z, of which CUDA allows no more. */
+  ROPE_APPLY_VECTORS_GROUPS = 64
+};
+
+/* ROPE_APPLY_SHORT: no thread has more heads than it holds. ROPE_APPLY_LONG: any number of heads, and sums over the
+ * batch. ROPE_APPLY_PLAIN: no gradient of a table is wanted, and any number of heads. */
+typedef enum rope_apply_how { ROPE_APPLY_SHORT, ROPE_APPLY_LONG, ROPE_APPLY_PLAIN, ROPE_APPLY_HOWS } rope_apply_how;
+
+typedef struct rope_apply_vectors_sizes {
+  int multiprocessors;        /* of the device */
+  int64_t positions, seq_len; /* positions: that blocks have to do, of all batches or of those that are summed over */
+  int64_t heads[2];           /* of q and of k */
+  int64_t lanes;              /* of a row */
+  bool sums_batch;            /* the gradients of the tables sum over the batch */
+  bool plain;                 /* no gradient of a table is wanted */
+} rope_apply_vectors_sizes;
+
 typedef struct rope_apply_vectors_shape {
-  int64_t rows, groups;
+  rope_apply_how how;
+  int64_t lanes, rows; /* of a block */
+  int64_t groups[2];   /* for q's heads and for k's */
 } rope_apply_vectors_shape;
 
-static inline rope_apply_vectors_shape rope_apply_tune_vectors(int64_t positions, int64_t seq_len, int64_t heads,
-                                                               int64_t lanes) {
-  int64_t slots = 256 / lanes; /* measured with 16 lanes, float32 and bfloat16: 1.1 to 1.6 */
-  if (slots < 1) slots = 1;
-  /* Few positions: a block for each, so that all multiprocessors have work. */
-  int64_t rows = positions * lanes < 600 * 16 ? 1 : 4;
-  if (rows == 1 && slots * lanes > 160 && lanes <= 16) slots = 160 / lanes;
-  if (rows > seq_len) rows = seq_len;
-  if (rows > slots) rows = slots;
-  int64_t groups = slots / rows;
-  if (groups > heads) groups = heads;
-  return (rope_apply_vectors_shape){.rows = rows, .groups = groups < 1 ? 1 : groups};
+/* The figures: geometric mean, over 25 cases of the suite models and like them, of the time over that of the best copy
+ * of the same bytes (H200, L2 overwritten before each call). What stands in one line was measured in one run.
+ *
+ *   heads of a thread: 4 1.23, 6 1.24, 8 1.24; with 2 it was the slowest. What more heads save at the sums they cost in
+ *     code and registers.
+ *   q, k and their gradients treated as used once 1.24, as usual 1.27
+ *   vectors of 8 bytes of a 16-bit dtype 1.18, of 16 bytes 1.25, each at its best: half the threads, twice the sums
+ *   sums of groups taken from shared memory eight at once 1.168, four 1.170; with 32 groups 1.43 and 1.45
+ *   the tables asked for before the heads 1.168, after them 1.188
+ *   the heads copied to shared memory and used in a loop: 1.29 to 1.36, in earlier forms of all; with one turn of the
+ *     loop ahead of the data, so that the code is there when they are, no better
+ */
+static inline rope_apply_vectors_shape rope_apply_tune_vectors(const rope_apply_vectors_sizes *n) {
+  rope_apply_vectors_shape shape = {
+      .how = n->plain ? ROPE_APPLY_PLAIN : ROPE_APPLY_SHORT, .lanes = n->lanes, .rows = 1};
+  for (int i = 0; i < 2; ++i) shape.groups[i] = (n->heads[i] + ROPE_APPLY_HEADS_HELD - 1) / ROPE_APPLY_HEADS_HELD;
+  int64_t groups = shape.groups[0] + shape.groups[1];
+  if (!n->plain && (n->sums_batch || groups > ROPE_APPLY_VECTORS_GROUPS)) shape.how = ROPE_APPLY_LONG;
+  if (groups > ROPE_APPLY_VECTORS_GROUPS) { /* to each its share */
+    for (int i = 0; i < 2; ++i) {
+      const int64_t share = shape.groups[i] * (ROPE_APPLY_VECTORS_GROUPS - 1) / groups;
+      if (shape.groups[i] > 0) shape.groups[i] = share > 0 ? share : 1;
+    }
+    groups = shape.groups[0] + shape.groups[1];
+  }
+  const int64_t most = shape.how == ROPE_APPLY_LONG ? ROPE_APPLY_LONG_THREADS : ROPE_APPLY_VECTORS_THREADS;
+  while (shape.lanes * groups > most) shape.lanes = (shape.lanes + 1) / 2;
+  /* Blocks of few threads share a multiprocessor less well: of 48 threads 1.29 (512 positions, 5 groups of 8 lanes), of
+   * 160 1.25. But every multiprocessor, or nearly, is to have one. */
+  while (2 * shape.rows * shape.lanes * groups <= (most < 320 ? most : 320) && 2 * shape.rows <= n->seq_len &&
+         n->positions >= 2 * shape.rows * n->multiprocessors * 7 / 8) {
+    shape.rows *= 2;
+  }
+  return shape;
 }
 
 #endif

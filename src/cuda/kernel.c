@@ -18,6 +18,8 @@ CUresult rg_cuda_allow_all(CUfunction kernel, const rg_cuda_device *device, __ty
   return result;
 }
 
+static unsigned at_least_one(uint32_t count) { return count > 0 ? count : 1; }
+
 rg_status rg_cuda_configure(const rg_cuda_launch *launch, void *stream, CUlaunchAttribute *attribute,
                             CUlaunchConfig *config, rg_error *error) {
   if (launch->blocks > INT32_MAX) {
@@ -27,11 +29,11 @@ rg_status rg_cuda_configure(const rg_cuda_launch *launch, void *stream, CUlaunch
   *attribute =
       (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {launch->cluster, 1, 1}};
   *config = (CUlaunchConfig){.gridDimX = (unsigned)launch->blocks,
-                             .gridDimY = 1,
-                             .gridDimZ = 1,
+                             .gridDimY = at_least_one(launch->blocks_y),
+                             .gridDimZ = at_least_one(launch->blocks_z),
                              .blockDimX = launch->threads,
-                             .blockDimY = 1,
-                             .blockDimZ = 1,
+                             .blockDimY = at_least_one(launch->threads_y),
+                             .blockDimZ = at_least_one(launch->threads_z),
                              .sharedMemBytes = launch->shared_bytes,
                              .hStream = stream,
                              .attrs = attribute,

@@ -29,11 +29,13 @@ void *rg_cuda_workspace(const rg_cuda_call *call);                   /* device m
 rg_cuda_error_word *rg_cuda_error_word_of(const rg_cuda_call *call); /* device memory */
 
 typedef struct rg_cuda_launch {
-  int kernel;            /* its number in rg_cuda_operator.kernels */
-  int64_t blocks;        /* 0: nothing is launched */
-  uint32_t threads;      /* of a block */
-  uint32_t shared_bytes; /* dynamic */
-  uint32_t cluster;      /* blocks of a cluster, a divisor of `blocks`; 0 and 1: no clusters */
+  int kernel;                    /* its number in rg_cuda_operator.kernels */
+  int64_t blocks;                /* along x; 0: nothing is launched */
+  uint32_t blocks_y, blocks_z;   /* 0: 1 */
+  uint32_t threads;              /* of a block, along x */
+  uint32_t threads_y, threads_z; /* 0: 1 */
+  uint32_t shared_bytes;         /* dynamic */
+  uint32_t cluster;              /* blocks of a cluster, a divisor of `blocks`; 0 and 1: no clusters */
 } rg_cuda_launch;
 
 /* Launches on the context's device and stream. `params` is the kernel's one parameter, a struct that it takes by value.
