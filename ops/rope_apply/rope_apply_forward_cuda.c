@@ -9,80 +9,49 @@ extern const rg_cuda_operator rg_rope_apply_forward_cuda;
 
 /* ---- the kernels ---- */
 
-/* The dtypes that the tuned kernels are compiled for, of q and k and of the tables. */
+/* What the tuned kernels are compiled for: dtypes of q and k and of the tables, bytes of a vector of q or k. */
 #define DTYPES_f32 RG_F32
 #define DTYPES_bf16 RG_BF16
 #define DTYPES_f16 RG_F16
-#define WIDE_DTYPES(X) X(f32, f32) X(bf16, bf16) X(bf16, f32) X(f16, f16) X(f16, f32)
-#define NARROW_DTYPES(X) X(bf16, bf16) X(bf16, f32) X(f16, f16) X(f16, f32)
+#define VECTORS(X)  \
+  X(f32, f32, 16)   \
+  X(bf16, bf16, 16) \
+  X(bf16, f32, 16) X(f16, f16, 16) X(f16, f32, 16) X(bf16, bf16, 8) X(bf16, f32, 8) X(f16, f16, 8) X(f16, f32, 8)
+
+/* Of each: treated as used once or not, in either style. */
+enum { VARIANTS = 4 };
 
 enum {
   ANY_GENERAL,
   F64_GENERAL,
-#define X(payload, table) WIDE_##payload##_##table, WIDE_INTERLEAVED_##payload##_##table,
-  WIDE_DTYPES(X)
+#define X(payload, table, bytes)         \
+  VECTORS_##payload##_##table##_##bytes, \
+      LAST_##payload##_##table##_##bytes = VECTORS_##payload##_##table##_##bytes + VARIANTS - 1,
+  VECTORS(X)
 #undef X
-#define X(payload, table) NARROW_##payload##_##table, NARROW_INTERLEAVED_##payload##_##table,
-      NARROW_DTYPES(X)
-#undef X
-          FIRST_FIXED /* then those of rope_apply_forward_tune.h */
 };
 
 static const char *const kernels[] = {
-    [ANY_GENERAL] = "rope_apply_forward_any__general",
-    [F64_GENERAL] = "rope_apply_forward_f64__general",
-#define X(payload, table)                                                          \
-  [WIDE_##payload##_##table] = "rope_apply_forward_" #payload "_" #table "__wide", \
-  [WIDE_INTERLEAVED_##payload##_##table] = "rope_apply_forward_" #payload "_" #table "__wide_interleaved",
-    WIDE_DTYPES(X)
+    "rope_apply_forward_any__general",
+    "rope_apply_forward_f64__general",
+#define STYLED(payload, table, how)                    \
+  "rope_apply_forward_" #payload "_" #table "__" #how, \
+      "rope_apply_forward_" #payload "_" #table "__" #how "_interleaved",
+#define X(payload, table, bytes) STYLED(payload, table, bytes##_once) STYLED(payload, table, bytes##_kept)
+    VECTORS(X)
 #undef X
-#define X(payload, table)                                                              \
-  [NARROW_##payload##_##table] = "rope_apply_forward_" #payload "_" #table "__narrow", \
-  [NARROW_INTERLEAVED_##payload##_##table] = "rope_apply_forward_" #payload "_" #table "__narrow_interleaved",
-        NARROW_DTYPES(X)
-#undef X
-#define X(payload, table, rows, groups, unroll, once) \
-  "rope_apply_forward_" #payload "_" #table "__fixed_" #rows "x" #groups "x" #unroll "x" #once,
-            ROPE_APPLY_FORWARD_FIXED_KERNELS(X)
-#undef X
-                NULL,
+#undef STYLED
+        NULL,
 };
-
-static const struct {
-  rg_dtype payload, table;
-  rope_apply_forward_shape shape;
-} fixed_kernels[] = {
-#define X(payload, table, row_count, group_count, how_many, used_once) \
-  {DTYPES_##payload, DTYPES_##table, {.rows = row_count, .groups = group_count, .unroll = how_many, .once = used_once}},
-    ROPE_APPLY_FORWARD_FIXED_KERNELS(X)
-#undef X
-};
-
-/* -1: there is none. */
-static int fixed_kernel(rg_dtype payload, rg_dtype table, rope_apply_forward_shape shape) {
-  for (int k = 0; k < (int)(sizeof fixed_kernels / sizeof *fixed_kernels); ++k) {
-    const rope_apply_forward_shape *has = &fixed_kernels[k].shape;
-    if (fixed_kernels[k].payload == payload && fixed_kernels[k].table == table && has->rows == shape.rows &&
-        has->groups == shape.groups && has->unroll == shape.unroll && has->once == shape.once) {
-      return FIRST_FIXED + k;
-    }
-  }
-  return -1;
-}
 
 /* -1: none is compiled for these dtypes. */
-static int vectors_kernel(rg_dtype payload, rg_dtype table, bool narrow, bool interleaved) {
-#define X(of_payload, of_table)                                                                       \
-  if (!narrow && payload == DTYPES_##of_payload && table == DTYPES_##of_table) {                      \
-    return interleaved ? WIDE_INTERLEAVED_##of_payload##_##of_table : WIDE_##of_payload##_##of_table; \
+static int vectors_kernel(rg_dtype payload, rg_dtype table, int64_t bytes, bool interleaved, bool once) {
+  const int variant = (once ? 0 : 2) + interleaved;
+#define X(of_payload, of_table, of_bytes)                                                  \
+  if (payload == DTYPES_##of_payload && table == DTYPES_##of_table && bytes == of_bytes) { \
+    return VECTORS_##of_payload##_##of_table##_##of_bytes + variant;                       \
   }
-  WIDE_DTYPES(X)
-#undef X
-#define X(of_payload, of_table)                                                                           \
-  if (narrow && payload == DTYPES_##of_payload && table == DTYPES_##of_table) {                           \
-    return interleaved ? NARROW_INTERLEAVED_##of_payload##_##of_table : NARROW_##of_payload##_##of_table; \
-  }
-  NARROW_DTYPES(X)
+  VECTORS(X)
 #undef X
   return -1;
 }
@@ -141,14 +110,27 @@ static bool has_vectors(const rg_tensor *tensor, int64_t elements) {
   return true;
 }
 
+/* A batch is within reach of offsets of 32 bits. */
+static bool has_short_strides(const rg_tensor *tensor) {
+  int64_t last = 0;
+  for (int axis = 1; axis < tensor->rank; ++axis) {
+    if (stride_of(tensor, axis) < 0) return false;
+    last += (tensor->shape[axis] - 1) * tensor->stride[axis];
+  }
+  return (last + 1) * (int64_t)rg_dtype_size(tensor->dtype) <= UINT32_MAX;
+}
+
+static bool suits(const rg_tensor *tensor, int64_t elements) {
+  return has_vectors(tensor, elements) && has_short_strides(tensor);
+}
+
 /* Do vectors of `elements` divide the rows, and all tensors consist of them? */
 static bool suits_vectors(const work *w, int64_t elements) {
   if (w->rotary_dim % (2 * elements) != 0 || w->columns % (2 * elements) != 0) return false;
   for (int i = 0; i < 2; ++i) {
-    if (w->side[i].heads > 0 && !(has_vectors(w->side[i].x, elements) && has_vectors(w->side[i].y, elements)))
-      return false;
+    if (w->side[i].heads > 0 && !(suits(w->side[i].x, elements) && suits(w->side[i].y, elements))) return false;
   }
-  return has_vectors(w->cosine, elements) && has_vectors(w->sine, elements);
+  return suits(w->cosine, elements) && suits(w->sine, elements);
 }
 
 static rope_apply_forward_rows rows_of(const rg_tensor *tensor) {
@@ -157,8 +139,8 @@ static rope_apply_forward_rows rows_of(const rg_tensor *tensor) {
   const bool has_heads = tensor->rank == 4;
   return (rope_apply_forward_rows){.data = tensor->data,
                                    .batch = size * stride_of(tensor, 0),
-                                   .head = has_heads ? size * stride_of(tensor, 1) : 0,
-                                   .position = size * stride_of(tensor, has_heads ? 2 : 1)};
+                                   .head = has_heads ? (uint32_t)(size * stride_of(tensor, 1)) : 0,
+                                   .position = (uint32_t)(size * stride_of(tensor, has_heads ? 2 : 1))};
 }
 
 /* Do the heads of a position lie closer together than its positions, as in [B, S, H, D]? */
@@ -167,47 +149,46 @@ static bool heads_inside(const side_tensors *side) {
   return (head < 0 ? -head : head) < (position < 0 ? -position : position);
 }
 
+/* Of a grid along y and z. */
+enum { MOST_BLOCKS = 65535 };
+
 /* Whether one of the kernels for vectors of `elements` serves; it is launched then. The sides have one dtype. */
 static bool run_vectors(const work *w, int64_t elements, const rg_cuda_call *call, rg_status *status) {
   if (!suits_vectors(w, elements)) return false;
   const side_tensors *first = &w->side[w->side[0].heads > 0 ? 0 : 1];
-  const rg_dtype payload = first->x->dtype, table = w->cosine->dtype;
-  const int64_t heads = w->side[0].heads + w->side[1].heads, lanes = w->columns / (2 * elements);
-  const bool narrow = elements * (int64_t)rg_dtype_size(payload) < ROPE_APPLY_FORWARD_VECTOR_BYTES;
-  int64_t rows, groups, unroll;
-  int kernel = -1;
-  if (!narrow && !w->interleaved && w->columns == ROPE_APPLY_FORWARD_FIXED_DIM && w->rotary_dim == w->columns) {
-    const rope_apply_forward_shape shape = rope_apply_forward_tune(w->batches, w->seq_len, payload != RG_F32);
-    rows = shape.rows, groups = shape.groups, unroll = shape.unroll;
-    kernel = fixed_kernel(payload, table, shape);
+  const rg_dtype payload = first->x->dtype;
+  const int64_t size = (int64_t)rg_dtype_size(payload);
+  const rope_apply_forward_sizes sizes = {
+      .cache_bytes = rg_cuda_device_of(call)->cache_bytes,
+      .written_bytes = w->batches * w->seq_len * (w->side[0].heads + w->side[1].heads) * w->columns * size,
+      .seq_len = w->seq_len,
+      .lanes = w->columns / (2 * elements)};
+  const rope_apply_forward_shape shape = rope_apply_forward_tune(&sizes);
+  const int kernel = vectors_kernel(payload, w->cosine->dtype, elements * size, w->interleaved, shape.once);
+  const int64_t threads = shape.groups * shape.rows * sizes.lanes;
+  if (kernel < 0 || threads > ROPE_APPLY_FORWARD_THREADS) return false;
+  rope_apply_forward_params params = {.seq_len = (uint32_t)w->seq_len,
+                                      .pair_lanes = (uint32_t)(w->rotary_dim / (2 * elements)),
+                                      .cosine = rows_of(w->cosine),
+                                      .sine = rows_of(w->sine)};
+  for (int i = 0; i < 2; ++i) {
+    params.side[i] = (rope_apply_forward_side){.x = rows_of(w->side[i].x),
+                                               .y = rows_of(w->side[i].y),
+                                               .heads = (uint32_t)w->side[i].heads,
+                                               .groups = (uint32_t)rg_divide_up(w->side[i].heads, shape.heads)};
   }
-  if (kernel < 0) {
-    if (lanes > ROPE_APPLY_FORWARD_THREADS) return false;
-    const rope_apply_forward_vectors_shape shape = rope_apply_forward_tune_vectors(
-        w->batches * w->seq_len, w->seq_len, heads, lanes, ROPE_APPLY_FORWARD_THREADS, ROPE_APPLY_FORWARD_UNROLL);
-    rows = shape.rows, groups = shape.groups, unroll = ROPE_APPLY_FORWARD_UNROLL;
-    kernel = vectors_kernel(payload, table, narrow, w->interleaved);
-  }
-  if (kernel < 0) return false;
-  const int64_t tiles = rg_divide_up(w->seq_len, rows), chunks = rg_divide_up(heads, groups * unroll);
-  if (tiles * chunks > INT32_MAX / w->batches) return false;
-  const bool chunks_inside = heads_inside(first);
-  const rope_apply_forward_params params = {
-      .side = {{rows_of(w->side[0].x), rows_of(w->side[0].y)}, {rows_of(w->side[1].x), rows_of(w->side[1].y)}},
-      .cosine = rows_of(w->cosine),
-      .sine = rows_of(w->sine),
-      .heads_of_q = (uint32_t)w->side[0].heads,
-      .heads = (uint32_t)heads,
-      .seq_len = (uint32_t)w->seq_len,
-      .inner = rg_divider_of(chunks_inside ? chunks : tiles),
-      .outer = rg_divider_of(chunks_inside ? tiles : chunks),
-      .chunks_inside = chunks_inside,
-      .lanes = rg_divider_of(lanes),
-      .rows = rg_divider_of(rows),
-      .groups = (uint32_t)groups,
-      .pair_lanes = (uint32_t)(w->rotary_dim / (2 * elements))};
-  const rg_cuda_launch launch = {
-      .kernel = kernel, .blocks = w->batches * tiles * chunks, .threads = (uint32_t)(rows * groups * lanes)};
+  params.groups_of_q = params.side[0].groups;
+  params.groups = params.side[0].groups + params.side[1].groups;
+  const int64_t tiles = rg_divide_up(w->seq_len, shape.rows), chunks = rg_divide_up(params.groups, shape.groups);
+  params.heads_inside = tiles <= MOST_BLOCKS && (heads_inside(first) || chunks > MOST_BLOCKS);
+  if (w->batches > MOST_BLOCKS || (chunks > MOST_BLOCKS && !params.heads_inside)) return false;
+  const rg_cuda_launch launch = {.kernel = kernel,
+                                 .blocks = params.heads_inside ? chunks : tiles,
+                                 .blocks_y = (uint32_t)(params.heads_inside ? tiles : chunks),
+                                 .blocks_z = (uint32_t)w->batches,
+                                 .threads = (uint32_t)sizes.lanes,
+                                 .threads_y = (uint32_t)shape.rows,
+                                 .threads_z = (uint32_t)shape.groups};
   *status = rg_cuda_launch_kernel(call, &launch, &params);
   return true;
 }

@@ -8,55 +8,30 @@ typedef float f32;
 typedef __nv_bfloat16 bf16;
 typedef __half f16;
 
-/* Elements of a vector of 16 bytes, and threads of a row of two vectors each. */
-#define WIDE(payload) (ROPE_APPLY_FORWARD_VECTOR_BYTES / static_cast<int>(sizeof(payload)))
-#define FIXED_LANES(payload) (ROPE_APPLY_FORWARD_FIXED_DIM / (2 * WIDE(payload)))
+/* ---- rows in vectors, of `bytes` each of q and k ---- */
 
-/* ---- everything fixed: head_dim 128, all of it rotated, rotate_half ---- */
-
-/* For compute capability 8.0 the compiler would rather spill than keep fewer blocks resident, unless it is told that one
- * will do. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 800
-#define FIXED_BOUNDS(threads) __launch_bounds__(threads, 1)
-#else
-#define FIXED_BOUNDS(threads) __launch_bounds__(threads)
-#endif
-
-#define FIXED(payload, table, rows, groups, unroll, once)                                                            \
-  extern "C" __global__ void FIXED_BOUNDS((rows) * (groups)*FIXED_LANES(payload))                                    \
-      rope_apply_forward_##payload##_##table##__fixed_##rows##x##groups##x##unroll##x##once(                         \
-          const __grid_constant__ rope_apply_forward_params p) {                                                     \
-    constexpr rg_cache_hint HINT = (once) ? RG_CACHE_STREAM : RG_CACHE_DEFAULT;                                      \
-    forward<                                                                                                         \
-        forward_kind<payload, table, WIDE(payload), false, FIXED_LANES(payload), rows, groups, unroll, HINT, HINT>>( \
-        p);                                                                                                          \
+#define VECTORS(payload, table, bytes, how, heads, hint, interleaved)                                        \
+  extern "C" __global__ void __launch_bounds__(ROPE_APPLY_FORWARD_THREADS)                                   \
+      rope_apply_forward_##payload##_##table##__##how(const __grid_constant__ rope_apply_forward_params p) { \
+    constexpr int V = bytes / static_cast<int>(sizeof(payload));                                             \
+    forward<forward_kind<payload, table, V, heads, interleaved, hint>>(p);                                   \
   }
-ROPE_APPLY_FORWARD_FIXED_KERNELS(FIXED)
-
-/* ---- any head_dim, rotary_dim and style, in whole vectors ---- */
-
-#define VECTORS(how, payload, table, v, interleaved)                                                           \
-  extern "C" __global__ void __launch_bounds__(ROPE_APPLY_FORWARD_THREADS)                                     \
-      rope_apply_forward_##payload##_##table##__##how(const __grid_constant__ rope_apply_forward_params p) {   \
-    forward<forward_kind<payload, table, v, interleaved, 0, 0, 0, ROPE_APPLY_FORWARD_UNROLL, RG_CACHE_DEFAULT, \
-                         RG_CACHE_DEFAULT>>(p);                                                                \
-  }
-#define WIDE_VECTORS(payload, table)                  \
-  VECTORS(wide, payload, table, WIDE(payload), false) \
-  VECTORS(wide_interleaved, payload, table, WIDE(payload), true)
-/* Vectors of 8 bytes, for rows of 16-bit elements that wider ones do not divide. */
-#define NARROW_VECTORS(payload, table)                      \
-  VECTORS(narrow, payload, table, WIDE(payload) / 2, false) \
-  VECTORS(narrow_interleaved, payload, table, WIDE(payload) / 2, true)
-WIDE_VECTORS(f32, f32)
-WIDE_VECTORS(bf16, bf16)
-WIDE_VECTORS(bf16, f32)
-WIDE_VECTORS(f16, f16)
-WIDE_VECTORS(f16, f32)
-NARROW_VECTORS(bf16, bf16)
-NARROW_VECTORS(bf16, f32)
-NARROW_VECTORS(f16, f16)
-NARROW_VECTORS(f16, f32)
+#define STYLES(payload, table, bytes, how, heads, hint)             \
+  VECTORS(payload, table, bytes, bytes##_##how, heads, hint, false) \
+  VECTORS(payload, table, bytes, bytes##_##how##_interleaved, heads, hint, true)
+#define ALL_VECTORS(payload, table, bytes)                                            \
+  STYLES(payload, table, bytes, once, ROPE_APPLY_FORWARD_HEADS_ONCE, RG_CACHE_STREAM) \
+  STYLES(payload, table, bytes, kept, ROPE_APPLY_FORWARD_HEADS_KEPT, RG_CACHE_DEFAULT)
+ALL_VECTORS(f32, f32, 16)
+ALL_VECTORS(bf16, bf16, 16)
+ALL_VECTORS(bf16, f32, 16)
+ALL_VECTORS(f16, f16, 16)
+ALL_VECTORS(f16, f32, 16)
+/* For rows of 16-bit elements that wider vectors do not divide, such as 24 columns of 96. */
+ALL_VECTORS(bf16, bf16, 8)
+ALL_VECTORS(bf16, f32, 8)
+ALL_VECTORS(f16, f16, 8)
+ALL_VECTORS(f16, f32, 8)
 
 /* ---- anything ---- */
 

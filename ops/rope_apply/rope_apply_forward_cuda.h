@@ -3,44 +3,39 @@
 #define ROPEGRAD_OPS_ROPE_APPLY_FORWARD_CUDA_H
 
 #include "src/cuda/device_tensor.h"
-#include "src/cuda/divide.h"
 
 /* ---- the tuned kernels: rows in vectors ---- */
 
 enum {
   ROPE_APPLY_FORWARD_VECTOR_BYTES = 16,
-  /* head_dim of the kernels that have everything fixed. */
-  ROPE_APPLY_FORWARD_FIXED_DIM = 128,
-  /* A block's threads at most, in the kernels for any size of rows. */
-  ROPE_APPLY_FORWARD_THREADS = 256,
-  /* Heads of a thread in those. */
-  ROPE_APPLY_FORWARD_UNROLL = 4
+  /* A block's threads at most. */
+  ROPE_APPLY_FORWARD_THREADS = 512
 };
 
-/* Rows of contiguous elements: [B, heads, S], or [B, S] of a table. Strides in bytes. */
+/* Rows of contiguous elements: [B, heads, S], or [B, S] of a table. Strides in bytes; a batch spans less than 4 GiB. */
 typedef struct rope_apply_forward_rows {
   char *data;
-  int64_t batch, head, position;
+  int64_t batch;
+  uint32_t head, position;
 } rope_apply_forward_rows;
 
 typedef struct rope_apply_forward_side {
   rope_apply_forward_rows x, y;
+  uint32_t heads;
+  uint32_t groups; /* of threads for them; a thread's heads are so far apart */
 } rope_apply_forward_side;
 
-/* A block's threads: [groups][rows][lanes]. A lane owns two vectors of a row: of what is rotated vector `lane` of either
- * half, of what passes through likewise. Blocks: [B][tiles][chunks] or [B][chunks][tiles], where a tile is `rows`
- * positions and a chunk groups * UNROLL heads. */
+/* A block's threads: [groups][rows][lanes], z, y and x; the blocks: [B][chunks][tiles], or with heads_inside
+ * [B][tiles][chunks], where a tile is a block's rows and a chunk its groups. A lane owns two vectors of a row: of what
+ * is rotated vector `lane` of either half, of what passes through likewise. */
 typedef struct rope_apply_forward_params {
+  /* What is needed first comes first, as in rope_apply_vectors_params. */
+  uint32_t seq_len;
+  uint32_t groups, groups_of_q;
+  uint32_t pair_lanes; /* the lanes after them copy */
+  bool heads_inside;
   rope_apply_forward_side side[2];
   rope_apply_forward_rows cosine, sine;
-  uint32_t heads_of_q; /* heads [0, heads_of_q) are those of q, [heads_of_q, heads) those of k */
-  uint32_t heads, seq_len;
-  rg_divider inner, outer; /* of a block's number: tiles and chunks in the order of the grid */
-  bool chunks_inside;
-  /* For the kernels for any size of rows: */
-  rg_divider lanes, rows; /* of a thread's number */
-  uint32_t groups;
-  uint32_t pair_lanes; /* the lanes after them copy */
 } rope_apply_forward_params;
 
 /* ---- the general kernels ---- */
