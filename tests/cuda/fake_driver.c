@@ -249,7 +249,9 @@ EXPORT CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunctio
                                          void **extra) {
   MAY_FAIL();
   if (state.pushed == 0) return CUDA_ERROR_INVALID_CONTEXT;
-  if (config->gridDimX == 0 || config->blockDimX == 0 || config->blockDimX > 1024 || params[0] == NULL) {
+  const unsigned threads = config->blockDimX * config->blockDimY * config->blockDimZ;
+  if (config->gridDimX == 0 || config->gridDimY == 0 || config->gridDimY > 65535 || config->gridDimZ == 0 ||
+      config->gridDimZ > 65535 || threads == 0 || threads > 1024 || config->blockDimZ > 64 || params[0] == NULL) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   state.launches++;
