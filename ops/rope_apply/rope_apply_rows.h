@@ -5,14 +5,16 @@
 #define ROPEGRAD_OPS_ROPE_APPLY_ROWS_H
 
 #include "ops/rope_apply/rope_apply_pairs.h"
+#include "src/simd/prefetch.h"
 
 enum {
   /* So many heads are done together: a vector of the tables and of the sums is then loaded once for all of them.
    * Without that the second-level cache, where those lie, limits the speed and not memory. */
   HEADS_AT_ONCE = 4,
-  /* So many rows ahead of the arithmetic the inputs are asked for: the hardware's own prefetching stops at every page
-   * and at the end of every head's rows. */
-  ROWS_AHEAD = 4,
+  /* So many rows ahead of the arithmetic the inputs are asked for, first into the second-level cache, then from there
+   * into the first: the hardware's own prefetching stops at every page and at the end of every head's rows. */
+  ROWS_FAR = 8,
+  ROWS_NEAR = 1,
   /* Of a turned row on its way past the caches. */
   ROW_BUFFER_BYTES = 4096
 };
@@ -39,6 +41,12 @@ enum {
  * where the parts of a row are not aligned to vectors but the row is long enough for whole cache lines. */
 typedef enum row_output { OUTPUT_STORE, OUTPUT_STREAM, OUTPUT_BUFFER } row_output;
 
+/* A row that is to be prefetched, the first head's, and how far it is to that of the next head. */
+typedef struct row_ahead {
+  uintptr_t row; /* outside the tensor where there is no such row */
+  int64_t to_head;
+} row_ahead;
+
 typedef struct row_run {
   row_walk source, turned; /* turned: NULL where not wanted; in place it is the source */
   row_walk x;              /* NULL where no gradient of a table is wanted */
@@ -49,8 +57,8 @@ typedef struct row_run {
   int64_t tile_half, tile_to_row;
   int64_t pass_at, pass_bytes; /* what passes through: where it begins in the row, and how much */
   row_output output;
-  char *buffer;                  /* HEADS_AT_ONCE times ROW_BUFFER_BYTES */
-  int64_t source_ahead, x_ahead; /* how far on the row lies that is to be prefetched, in bytes */
+  char *buffer; /* HEADS_AT_ONCE times ROW_BUFFER_BYTES */
+  row_ahead source_near, source_far, x_near, x_far;
 } row_run;
 
 static inline void next_row(row_run *run) {
@@ -75,18 +83,10 @@ RG_INLINE void tile_store(const row_run *run, int64_t which, int64_t p, rg_pair 
   store_pairs(RG_REAL_DTYPE, RG_STYLE_ROTATE_HALF, run->tile_row + which * run->tile_half, run->tile_half, p, pairs, n);
 }
 
-/* To the second-level cache: it keeps more lines on their way at a time than the first level. */
-RG_INLINE void prefetch(const char *row, int64_t ahead, int64_t begin, int64_t end) {
-  /* An integer, for the address may lie outside the row's tensor: nothing is read there, so it does no harm. */
-  const uintptr_t there = (uintptr_t)row + (uintptr_t)ahead;
-  for (int64_t at = begin; at < end; at += RG_CACHE_LINE_BYTES)
-    __builtin_prefetch((const void *)(there + (uintptr_t)at), 0, 2);
-}
-
-/* As many bytes of the row `ahead` as a vector of pairs has. */
-RG_INLINE void prefetch_pairs(rg_dtype T, const char *row, int64_t ahead, int64_t p) {
-  const int64_t begin = 2 * p * (int64_t)RG_SIZE(T), end = begin + 2 * RG_VF_WIDTH * (int64_t)RG_SIZE(T);
-  if (begin % RG_CACHE_LINE_BYTES == 0) prefetch(row, ahead, begin, end);
+/* As many bytes of head h's row as a vector of pairs has. */
+RG_INLINE void prefetch_pairs(rg_dtype T, rg_cache_level level, row_ahead ahead, int64_t h, int64_t p) {
+  const int64_t begin = 2 * p * (int64_t)RG_SIZE(T), bytes = 2 * RG_VF_WIDTH * (int64_t)RG_SIZE(T);
+  if (begin % RG_CACHE_LINE_BYTES == 0) rg_prefetch(level, ahead.row + (uintptr_t)(h * ahead.to_head + begin), bytes);
 }
 
 /* What to do with a row: constants where a loop over pairs is compiled. */
@@ -111,7 +111,10 @@ RG_INLINE void do_pairs(rg_dtype T, rg_style style, row_work work, int64_t heads
   }
   for (int64_t h = 0; h < heads; ++h) {
     const char *source = run->source.row + h * run->source.to_head;
-    if (work.prefetch) prefetch_pairs(T, source, run->source_ahead, p);
+    if (work.prefetch) {
+      prefetch_pairs(T, RG_SECOND_LEVEL, run->source_far, h, p);
+      prefetch_pairs(T, RG_FIRST_LEVEL, run->source_near, h, p);
+    }
     const rg_pair from = load_pairs(T, style, source, run->half, p, n);
     if (work.turned) {
       char *turned = run->turned.row + h * run->turned.to_head;
@@ -125,7 +128,10 @@ RG_INLINE void do_pairs(rg_dtype T, rg_style style, row_work work, int64_t heads
     }
     if (work.tables) {
       const char *of_x = run->x.row + h * run->x.to_head;
-      if (work.prefetch) prefetch_pairs(T, of_x, run->x_ahead, p);
+      if (work.prefetch) {
+        prefetch_pairs(T, RG_SECOND_LEVEL, run->x_far, h, p);
+        prefetch_pairs(T, RG_FIRST_LEVEL, run->x_near, h, p);
+      }
       const rg_pair x = load_pairs(T, style, of_x, run->half, p, n);
       rg_add_grad_cos(RG_DTYPE_NONE, from, x, &sum_cos);
       rg_add_grad_sin(RG_DTYPE_NONE, from, x, &sum_sin);
@@ -169,9 +175,10 @@ static void stream_bytes(char *to, const char *from, int64_t bytes) {
 
 /* What is left to do for a row of each head: what passes through, and what lies in the buffer. */
 static void finish_rows(row_run run, int64_t heads) {
-  for (; heads > 0; --heads, skip_heads(&run, 1), run.buffer += ROW_BUFFER_BYTES) {
+  for (int64_t h = 0; h < heads; ++h, skip_heads(&run, 1), run.buffer += ROW_BUFFER_BYTES) {
     const char *passes = run.source.row + run.pass_at;
-    prefetch(passes, run.source_ahead, 0, run.pass_bytes);
+    rg_prefetch(RG_SECOND_LEVEL, run.source_far.row + (uintptr_t)(h * run.source_far.to_head + run.pass_at),
+                run.pass_bytes);
     if (run.output == OUTPUT_BUFFER) {
       memcpy(run.buffer + run.pass_at, passes, (size_t)run.pass_bytes);
       stream_bytes(run.turned.row, run.buffer, run.pass_at + run.pass_bytes);
@@ -183,20 +190,30 @@ static void finish_rows(row_run run, int64_t heads) {
   }
 }
 
-/* How far on from row r of a run the row lies that is to be prefetched: ROWS_AHEAD later, in the same run or in the
- * next, or the same row of the next run where runs are shorter than that. */
-RG_INLINE int64_t distance_ahead(row_walk now, int64_t r, int64_t rows, row_walk next) {
-  if (r + ROWS_AHEAD < rows) return ROWS_AHEAD * now.to_row;
-  const int64_t row = rows < ROWS_AHEAD ? r : r + ROWS_AHEAD - rows;
-  return (intptr_t)next.row + row * next.to_row - (intptr_t)now.row;
+/* The row `distance` after row r of a run: in the same run or in the next, or the same row of the next run where runs
+ * are shorter than that. */
+RG_INLINE row_ahead row_after(row_walk now, int64_t r, int64_t rows, row_walk next, int64_t distance) {
+  if (r + distance < rows) return (row_ahead){(uintptr_t)now.row + (uintptr_t)(distance * now.to_row), now.to_head};
+  const int64_t row = rows < distance ? r : r + distance - rows;
+  return (row_ahead){(uintptr_t)next.row + (uintptr_t)(row * next.to_row), next.to_head};
+}
+
+/* Row r itself where the run has no other: the heads that follow at one position would push each other out of the
+ * first-level cache. */
+RG_INLINE row_ahead row_after_soon(row_walk now, int64_t r, int64_t rows, row_walk next) {
+  return row_after(now, r, rows, next, rows == 1 ? 0 : ROWS_NEAR);
 }
 
 /* Some heads, position by position. */
 RG_INLINE void do_rows(rg_dtype T, rg_style style, row_work work, int64_t heads, row_run run, const row_run *next) {
   const row_walk buffer = {run.buffer, ROW_BUFFER_BYTES, 0};
   for (int64_t r = 0; r < run.rows; ++r) {
-    run.source_ahead = distance_ahead(run.source, r, run.rows, next->source);
-    if (work.tables) run.x_ahead = distance_ahead(run.x, r, run.rows, next->x);
+    run.source_far = row_after(run.source, r, run.rows, next->source, ROWS_FAR);
+    run.source_near = row_after_soon(run.source, r, run.rows, next->source);
+    if (work.tables) {
+      run.x_far = row_after(run.x, r, run.rows, next->x, ROWS_FAR);
+      run.x_near = row_after_soon(run.x, r, run.rows, next->x);
+    }
     row_run now = run;
     if (run.output == OUTPUT_BUFFER) now.turned = buffer;
     do_row(T, style, work, heads, &now);

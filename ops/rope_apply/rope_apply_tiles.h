@@ -134,25 +134,43 @@ static inline void stage_tables(const task *job, rg_real *tile_rows, const regio
 
 /* ---- heads ---- */
 
-static inline row_walk walk(const task *job, const rg_tensor *t, const region *at, int64_t h) {
+/* The heads from the h-th on that are done together. At one position many that follow each other, up to
+ * heads_at_one_position. At many positions HEADS_AT_ONCE that lie equally far apart: with the usual numbers of heads
+ * all of them cross from one page to the next at the same position, so that the pages are looked up side by side (the
+ * README has measurements). What is left over is done at the end. */
+typedef struct head_group {
+  int64_t first, step, count;
+} head_group;
+
+static inline head_group heads_at(const task *job, const side_tensors *side, int64_t h) {
+  if (job->tile_rows == 1) {
+    const int64_t left = side->heads - h, most = job->heads_at_one_position;
+    return (head_group){h, 1, left < most ? left : most};
+  }
+  const int64_t step = side->heads / HEADS_AT_ONCE, left = side->heads - HEADS_AT_ONCE * step;
+  if (h < HEADS_AT_ONCE * step) return (head_group){h / HEADS_AT_ONCE, step, HEADS_AT_ONCE};
+  return (head_group){h, 1, left};
+}
+
+static inline row_walk walk(const task *job, const rg_tensor *t, const region *at, head_group group) {
   if (t == NULL) return (row_walk){NULL, 0, 0};
   const int64_t size = (int64_t)rg_dtype_size(t->dtype);
   const int64_t place =
-      at->b * t->stride[0] + h * t->stride[1] + at->s * t->stride[2] + first_column(job, at) * t->stride[3];
-  return (row_walk){rg_element(t, place), t->stride[1] * size, t->stride[2] * size};
+      at->b * t->stride[0] + group.first * t->stride[1] + at->s * t->stride[2] + first_column(job, at) * t->stride[3];
+  return (row_walk){rg_element(t, place), group.step * t->stride[1] * size, t->stride[2] * size};
 }
 
-/* Head h and some that follow: a few, of which the tile has many positions, or many at one position. */
+/* The h-th head and those that are done with it. */
 static inline row_run run_at(const task *job, tile_memory tile, const side_tensors *side, const region *at, int64_t h) {
   const int64_t R = job->rotary_dim, rest = job->in_place ? 0 : (job->head_dim - R) / 2;
   const int64_t size = (int64_t)rg_dtype_size(side->source->dtype);
-  const int64_t heads = at->rows > 1 ? HEADS_AT_ONCE : job->heads_at_one_position;
+  const head_group group = heads_at(job, side, h);
   /* Each slice has its share of what lies past rotary_dim, in whole pairs. */
   const int64_t pass_begin = rest * at->slice / job->slices, pass_end = rest * (at->slice + 1) / job->slices;
-  return (row_run){.source = walk(job, side->source, at, h),
-                   .x = walk(job, side->x, at, h),
-                   .turned = walk(job, side->turned, at, h),
-                   .heads = side->heads - h < heads ? side->heads - h : heads,
+  return (row_run){.source = walk(job, side->source, at, group),
+                   .x = walk(job, side->x, at, group),
+                   .turned = walk(job, side->turned, at, group),
+                   .heads = group.count,
                    .rows = at->rows,
                    .pairs = at->pairs,
                    .half = R / 2,

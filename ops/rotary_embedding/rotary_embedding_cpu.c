@@ -6,6 +6,7 @@
 #include "ops/rotary_embedding/rotary_embedding_spec.h"
 #include "src/base/parallel.h"
 #include "src/simd/kernel.h"
+#include "src/simd/prefetch.h"
 #include "src/simd/rows.h"
 #include "src/simd/sincos.h"
 #include "src/simd/vec.h"
@@ -17,11 +18,13 @@ enum { ROWS = 2 };
  * errors do not grow with D. Also what is staged at a time. */
 enum { BLOCK = 16 * RG_VF_WIDTH };
 
-/* How far ahead rows are prefetched, in frequencies. NEAR, whole rows: far enough for memory to answer in time, near
- * enough for what came to stay in the first-level cache until its turn (12 bytes a frequency in the suite's dtypes);
- * the hardware foresees these rows badly, for of emb they use every other half. FAR, the first line of a row: a new
- * page is then looked up before the lines on it are asked for, which would have to wait. */
-enum { NEAR = 256, FAR = 4096 };
+/* How far ahead rows are prefetched, in frequencies of 12 bytes each in the suite's dtypes. The hardware foresees these
+ * rows badly, for of emb they use every other half. MIDDLE, whole rows into the second-level cache: more lines can be
+ * on their way there than to the first level, and of lines asked for so early the hardware fetches fewer neighbours,
+ * the other halves of emb. NEAR, whole rows from there into the first-level cache, where they stay until their turn.
+ * FAR, the first line of a row: a new page is then looked up before the lines on it are asked for, which would have
+ * to wait. */
+enum { NEAR = 256, MIDDLE = 1024, FAR = 4096 };
 
 /* What frequency j of a row needs besides the frequency itself: the two halves of the gradients, of the dtype T that
  * goes with them, and its angle. All contiguous. */
@@ -36,6 +39,10 @@ typedef struct row_distance {
   int64_t rows;
   uintptr_t grad_cos, grad_sin, emb;
 } row_distance;
+
+typedef struct rows_ahead {
+  row_distance near, middle, far;
+} rows_ahead;
 
 /* As many rows on as hold about `frequencies` of them; longer rows need no help and give 0. */
 RG_INLINE row_distance distance_of(rg_dtype T, const rg_problem *problem, int64_t frequencies) {
@@ -53,21 +60,23 @@ RG_INLINE row_distance within(row_distance distance, int64_t left) {
   return distance.rows < left ? distance : (row_distance){0};
 }
 
-/* By number and not by pointer: where batches do not follow each other in memory the address may lie outside the
- * tensor, which a prefetch does not mind. */
-RG_INLINE void prefetch(const void *row, uintptr_t distance, int64_t offset, int64_t bytes) {
-  const uintptr_t first = (uintptr_t)row + distance + (uintptr_t)offset;
-  for (int64_t b = 0; b < bytes; b += RG_CACHE_LINE_BYTES) __builtin_prefetch((const void *)(first + (uintptr_t)b));
+RG_INLINE void prefetch(rg_cache_level level, const void *row, uintptr_t distance, int64_t offset, int64_t bytes) {
+  rg_prefetch(level, (uintptr_t)row + distance + (uintptr_t)offset, bytes);
 }
 
-/* What a vector at frequency j reads, but of a later row. At width 1 the arithmetic takes far longer than the memory,
- * so nothing is gained. */
-RG_INLINE void prefetch_vector(rg_dtype T, const half_rows *row, row_distance to, int64_t j) {
-  if (RG_VF_WIDTH == 1) return;
+/* What a vector at frequency j reads, but of a later row. */
+RG_INLINE void prefetch_vector(rg_dtype T, rg_cache_level level, const half_rows *row, row_distance to, int64_t j) {
   const int64_t pair_bytes = 2 * (int64_t)RG_SIZE(T); /* the two halves of a gradient follow each other */
-  prefetch(row->grad_cos[0], to.grad_cos, j * pair_bytes, RG_VF_WIDTH * pair_bytes);
-  prefetch(row->grad_sin[0], to.grad_sin, j * pair_bytes, RG_VF_WIDTH * pair_bytes);
-  prefetch(row->emb, to.emb, j * (int64_t)sizeof(rg_real), RG_VF_WIDTH * (int64_t)sizeof(rg_real));
+  prefetch(level, row->grad_cos[0], to.grad_cos, j * pair_bytes, RG_VF_WIDTH * pair_bytes);
+  prefetch(level, row->grad_sin[0], to.grad_sin, j * pair_bytes, RG_VF_WIDTH * pair_bytes);
+  prefetch(level, row->emb, to.emb, j * (int64_t)sizeof(rg_real), RG_VF_WIDTH * (int64_t)sizeof(rg_real));
+}
+
+/* At width 1 the arithmetic takes far longer than the memory, so nothing is gained. */
+RG_INLINE void prefetch_vectors(rg_dtype T, const half_rows *row, const rows_ahead *ahead, int64_t j) {
+  if (RG_VF_WIDTH == 1) return;
+  prefetch_vector(T, RG_SECOND_LEVEL, row, ahead->middle, j);
+  prefetch_vector(T, RG_FIRST_LEVEL, row, ahead->near, j);
 }
 
 /* The gradients and the angles of a vector at frequency j, or of the first n lanes of one. */
@@ -119,21 +128,21 @@ static __attribute__((noinline, cold)) rg_vf add_huge_angles(rg_dtype dtype, con
 }
 
 /* Adds frequencies [begin, end), BLOCK at most, of `rows` rows to their sums. */
-RG_INLINE void add_block(rg_dtype T, int rows, const half_rows *row, const rg_real *inv_freq, row_distance near,
+RG_INLINE void add_block(rg_dtype T, int rows, const half_rows *row, const rg_real *inv_freq, const rows_ahead *ahead,
                          int64_t begin, int64_t end, rg_wide *sum) {
   rg_vf lanes[ROWS], largest[ROWS]; /* largest angles, by magnitude */
   int64_t j = begin;
   for (int r = 0; r < rows; ++r) lanes[r] = largest[r] = rg_vf_zero();
   for (; j + RG_VF_WIDTH <= end; j += RG_VF_WIDTH) {
     for (int r = 0; r < rows; ++r) {
-      prefetch_vector(T, &row[r], near, j);
+      prefetch_vectors(T, &row[r], ahead, j);
       const row_vector v = load_vector(T, &row[r], j);
       lanes[r] = add_terms(lanes[r], rg_vf_load(RG_REAL_DTYPE, inv_freq + j), v);
       largest[r] = rg_vf_max_abs(largest[r], v.emb);
     }
   }
   for (int r = 0; r < rows && j < end; ++r) {
-    prefetch_vector(T, &row[r], near, j);
+    prefetch_vectors(T, &row[r], ahead, j);
     const row_vector v = load_part(T, &row[r], j, end - j);
     lanes[r] = add_terms(lanes[r], rg_vf_load_part(RG_REAL_DTYPE, inv_freq + j, end - j), v);
     largest[r] = rg_vf_max_abs(largest[r], v.emb);
@@ -185,8 +194,8 @@ RG_INLINE void finish_row(const task *job, int64_t b, int64_t s, rg_wide sum) {
 }
 
 /* Rows s, s+1, ... of batch b, `rows` of them, their last dimensions contiguous. */
-RG_INLINE void do_rows(rg_dtype T, int rows, int64_t half, const task *job, row_distance near, row_distance far,
-                       int64_t b, int64_t s) {
+RG_INLINE void do_rows(rg_dtype T, int rows, int64_t half, const task *job, const rows_ahead *ahead, int64_t b,
+                       int64_t s) {
   const rg_tensor *t = job->problem->tensor;
   const rg_real *inv_freq = (const rg_real *)t[INV_FREQ].data + row_place(&t[INV_FREQ], b, 0);
   half_rows row[ROWS];
@@ -197,12 +206,12 @@ RG_INLINE void do_rows(rg_dtype T, int rows, int64_t half, const task *job, row_
     row[r] = (half_rows){.grad_cos = {grad_cos, rg_at_const(T, grad_cos, half)},
                          .grad_sin = {grad_sin, rg_at_const(T, grad_sin, half)},
                          .emb = (const rg_real *)t[EMB].data + row_place(&t[EMB], b, s + r)};
-    prefetch(row[r].grad_cos[0], far.grad_cos, 0, RG_CACHE_LINE_BYTES);
-    prefetch(row[r].grad_sin[0], far.grad_sin, 0, RG_CACHE_LINE_BYTES);
-    prefetch(row[r].emb, far.emb, 0, RG_CACHE_LINE_BYTES);
+    prefetch(RG_FIRST_LEVEL, row[r].grad_cos[0], ahead->far.grad_cos, 0, RG_CACHE_LINE_BYTES);
+    prefetch(RG_FIRST_LEVEL, row[r].grad_sin[0], ahead->far.grad_sin, 0, RG_CACHE_LINE_BYTES);
+    prefetch(RG_FIRST_LEVEL, row[r].emb, ahead->far.emb, 0, RG_CACHE_LINE_BYTES);
   }
   for (int64_t j = 0; j < half; j += BLOCK) {
-    add_block(T, rows, row, inv_freq, near, j, half - j < BLOCK ? half : j + BLOCK, sum);
+    add_block(T, rows, row, inv_freq, ahead, j, half - j < BLOCK ? half : j + BLOCK, sum);
   }
   for (int r = 0; r < rows; ++r) finish_row(job, b, s + r, sum[r]);
 }
@@ -210,12 +219,14 @@ RG_INLINE void do_rows(rg_dtype T, int rows, int64_t half, const task *job, row_
 /* Rows [s, s_end) of batch b, of D/2 = `half` frequencies; `after` more rows follow in later batches. */
 RG_INLINE void do_rows_of(rg_dtype T, int64_t half, const task *job, int64_t b, int64_t s, int64_t s_end,
                           int64_t after) {
-  const row_distance near = distance_of(T, job->problem, NEAR), far = distance_of(T, job->problem, FAR);
+  const rows_ahead most = {distance_of(T, job->problem, NEAR), distance_of(T, job->problem, MIDDLE),
+                           distance_of(T, job->problem, FAR)};
   for (; s + ROWS <= s_end; s += ROWS) {
     const int64_t left = s_end - s - (ROWS - 1) + after;
-    do_rows(T, ROWS, half, job, within(near, left), within(far, left), b, s);
+    const rows_ahead ahead = {within(most.near, left), within(most.middle, left), within(most.far, left)};
+    do_rows(T, ROWS, half, job, &ahead, b, s);
   }
-  for (; s < s_end; ++s) do_rows(T, 1, half, job, (row_distance){0}, (row_distance){0}, b, s);
+  for (; s < s_end; ++s) do_rows(T, 1, half, job, &(rows_ahead){0}, b, s);
 }
 
 /* Compiled apart for the usual D = 128: no part of a vector is left over, and the number of vectors is known. */
@@ -248,7 +259,7 @@ static void do_staged_row(const task *job, int64_t b, int64_t s) {
     rg_row_gather(RG_REAL_DTYPE, t[EMB].data, row_place(&t[EMB], b, s) + j * t[EMB].stride[2], t[EMB].stride[2], emb,
                   n);
     rg_row_gather(RG_REAL_DTYPE, t[INV_FREQ].data, row_place(&t[INV_FREQ], b, j), t[INV_FREQ].stride[1], inv_freq, n);
-    add_block(RG_REAL_DTYPE, 1, &staged, inv_freq, (row_distance){0}, 0, n, &sum);
+    add_block(RG_REAL_DTYPE, 1, &staged, inv_freq, &(rows_ahead){0}, 0, n, &sum);
   }
   finish_row(job, b, s, sum);
 }
