@@ -1,8 +1,8 @@
 /* rope_apply's forward pass on CUDA: which kernel, launched how. */
 #include "ops/rope_apply/rope_apply_forward_cuda.h"
 #include "ops/rope_apply/rope_apply_forward_tune.h"
+#include "ops/rope_apply/rope_apply_layout.h"
 #include "ops/rope_apply/rope_apply_spec.h"
-#include "src/cuda/launch.h"
 
 extern const unsigned char rg_rope_apply_forward_image[], rg_rope_apply_forward_image_end[];
 extern const rg_cuda_operator rg_rope_apply_forward_cuda;
@@ -91,37 +91,10 @@ static work work_of(const rg_problem *problem) {
                 .interleaved = args->style == RG_STYLE_INTERLEAVED};
 }
 
-/* An axis of one element, or none, has no stride to speak of. */
-static int64_t stride_of(const rg_tensor *tensor, int axis) {
-  return tensor->shape[axis] > 1 ? tensor->stride[axis] : 0;
-}
-
 /* ---- rows in vectors ---- */
 
-/* Are its rows vectors of `elements` one after the other, aligned to their size or to 16 bytes? */
-static bool has_vectors(const rg_tensor *tensor, int64_t elements) {
-  const int last = tensor->rank - 1;
-  const int64_t bytes = elements * (int64_t)rg_dtype_size(tensor->dtype);
-  const int64_t alignment = bytes < ROPE_APPLY_FORWARD_VECTOR_BYTES ? bytes : ROPE_APPLY_FORWARD_VECTOR_BYTES;
-  if (tensor->stride[last] != 1 || (int64_t)((uintptr_t)tensor->data % (uintptr_t)alignment) != 0) return false;
-  for (int axis = 0; axis < last; ++axis) {
-    if (stride_of(tensor, axis) * (int64_t)rg_dtype_size(tensor->dtype) % alignment != 0) return false;
-  }
-  return true;
-}
-
-/* A batch is within reach of offsets of 32 bits. */
-static bool has_short_strides(const rg_tensor *tensor) {
-  int64_t last = 0;
-  for (int axis = 1; axis < tensor->rank; ++axis) {
-    if (stride_of(tensor, axis) < 0) return false;
-    last += (tensor->shape[axis] - 1) * tensor->stride[axis];
-  }
-  return (last + 1) * (int64_t)rg_dtype_size(tensor->dtype) <= UINT32_MAX;
-}
-
 static bool suits(const rg_tensor *tensor, int64_t elements) {
-  return has_vectors(tensor, elements) && has_short_strides(tensor);
+  return has_vectors(tensor, elements, ROPE_APPLY_FORWARD_VECTOR_BYTES) && has_short_strides(tensor);
 }
 
 /* Do vectors of `elements` divide the rows, and all tensors consist of them? */
@@ -135,12 +108,11 @@ static bool suits_vectors(const work *w, int64_t elements) {
 
 static rope_apply_forward_rows rows_of(const rg_tensor *tensor) {
   if (tensor == NULL) return (rope_apply_forward_rows){0};
-  const int64_t size = (int64_t)rg_dtype_size(tensor->dtype);
-  const bool has_heads = tensor->rank == 4;
+  const byte_strides strides = strides_of(tensor);
   return (rope_apply_forward_rows){.data = tensor->data,
-                                   .batch = size * stride_of(tensor, 0),
-                                   .head = has_heads ? (uint32_t)(size * stride_of(tensor, 1)) : 0,
-                                   .position = (uint32_t)(size * stride_of(tensor, has_heads ? 2 : 1))};
+                                   .batch = strides.batch,
+                                   .head = (uint32_t)strides.head,
+                                   .position = (uint32_t)strides.position};
 }
 
 /* Do the heads of a position lie closer together than its positions, as in [B, S, H, D]? */
@@ -148,9 +120,6 @@ static bool heads_inside(const side_tensors *side) {
   const int64_t head = stride_of(side->x, 1), position = stride_of(side->x, 2);
   return (head < 0 ? -head : head) < (position < 0 ? -position : position);
 }
-
-/* Of a grid along y and z. */
-enum { MOST_BLOCKS = 65535 };
 
 /* Whether one of the kernels for vectors of `elements` serves; it is launched then. The sides have one dtype. */
 static bool run_vectors(const work *w, int64_t elements, const rg_cuda_call *call, rg_status *status) {
