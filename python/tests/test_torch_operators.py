@@ -250,8 +250,29 @@ def test_modes_and_tracing_see_the_operator(device: str) -> None:
     with Listen():
         train(rope.apply_rotary_pos_emb, inputs)
     assert "ropegrad.rope_apply.default" in seen and "ropegrad.rope_apply_backward.default" in seen
-    graph = make_fx(lambda *t: rope.apply_rotary_pos_emb(*t))(*[t.detach() for t in inputs])
-    assert any("rope_apply" in str(node.target) for node in graph.graph.nodes)
+    for before_dispatch in (False, True):
+        tracer = make_fx(lambda *t: rope.apply_rotary_pos_emb(*t), pre_dispatch=before_dispatch)
+        graph = tracer(*[t.detach() for t in inputs])
+        assert any("rope_apply" in str(node.target) for node in graph.graph.nodes)
+
+
+def test_function_modes_and_the_profiler_see_the_operator(device: str) -> None:
+    from torch.overrides import TorchFunctionMode
+
+    seen: list[str] = []
+
+    class Listen(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    inputs = [t.detach() for t in rope_inputs(device, 4)]
+    with Listen():
+        rope.apply_rotary_pos_emb(*inputs)
+    assert "ropegrad.rope_apply.default" in seen
+    with torch.profiler.profile() as profile:
+        rope.apply_rotary_pos_emb(*inputs)
+    assert "ropegrad::rope_apply" in [event.key for event in profile.key_averages()]
 
 
 def test_a_lazily_negated_tensor(device: str) -> None:
@@ -340,6 +361,8 @@ def test_meta_tensors(device: str) -> None:
     assert made.device.type == "meta" and made.shape == q.shape
     keys, _ = rope.update_kv_cache(q, q, q, q, cos, cos, torch.arange(9, device="meta"))
     assert keys.device.type == "meta" and keys.shape == q.shape
+    with pytest.raises(ValueError, match="expected all tensors on one device, got tensors on .* and meta"):
+        rope.apply_rotary(torch.ones(2, 4, 9, 8, device=device), cos, cos)
 
 
 def test_transforms_say_that_they_are_not_supported(device: str) -> None:

@@ -28,7 +28,13 @@ _PLAIN = (Tensor, torch.nn.Parameter)
 
 is_compiling = torch.compiler.is_compiling
 # What may have to know of a call beside the kernel.
-_WATCHERS = (torch._C._len_torch_dispatch_stack, torch._C._are_functorch_transforms_active, torch._C._is_tracing)
+_WATCHERS = (
+    torch._C._len_torch_dispatch_stack,
+    torch._C._len_torch_function_stack,  # tracing before dispatch is one of these, too
+    torch._C._are_functorch_transforms_active,
+    torch._C._is_tracing,
+    torch._C._autograd._profiler_enabled,
+)
 _is_grad_enabled = torch.is_grad_enabled
 _creation_meta = torch._C._autograd._get_creation_meta
 _VIEW_OF_ITS_OWN = torch._C._autograd.CreationMeta.DEFAULT
@@ -85,7 +91,7 @@ class Operator:
         for key in ("CPU", "CUDA"):
             LIBRARY.impl(name, kernel, key)
         LIBRARY.impl(name, self._autograd, "Autograd")
-        torch.library.register_fake(f"ropegrad::{name}", fake, lib=LIBRARY)
+        torch.library.register_fake(f"ropegrad::{name}", _on_one_device(fake), lib=LIBRARY)
         self.name = name
         self.tensors = tensors
         self.overload = getattr(torch.ops.ropegrad, name).default
@@ -118,6 +124,19 @@ class Operator:
         for tensor in arguments[: self.tensors]:
             if isinstance(tensor, Tensor) and forward_ad.unpack_dual(tensor).tangent is not None:
                 raise NotImplementedError(f"ropegrad::{self.name} has no derivative in forward mode")
+
+
+def _on_one_device(fake: Callable[..., Any]) -> Callable[..., Any]:
+    """PyTorch takes the fake implementation as soon as one tensor is on the meta device; but where others have values,
+    so would have results that nobody writes."""
+
+    def checked(*arguments: Any) -> Any:
+        devices = sorted({str(a.device) for a in arguments if isinstance(a, Tensor)})
+        if len(devices) > 1:
+            raise ValueError(f"expected all tensors on one device, got tensors on {' and '.join(devices)}")
+        return fake(*arguments)
+
+    return checked
 
 
 def _no_gradient(name: str) -> type[Function]:
