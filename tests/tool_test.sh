@@ -68,6 +68,8 @@ expect 0 help bench
 grep -q '^ropegrad bench' out || fail "help bench: $(cat out)"
 refuse 2 "did you mean 'bench'" help bensh
 refuse 2 'one command' help list bench
+refuse 2 "unknown option '-x'" list -xh
+refuse 2 "unknown option '--help=1'" list --help=1
 
 # ---- list ----
 expect 0 list --json list.json

@@ -1,3 +1,4 @@
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,13 @@ int rgt_complain_unknown(const char *command, const char *typed, const struct op
   enum { MOST_OPTIONS = 32 };
   const char *names[MOST_OPTIONS];
   int count = 0;
-  for (; count < MOST_OPTIONS && known[count].name != NULL; count++) names[count] = known[count].name;
+  bool is_letter = optopt > 0 && optopt <= UCHAR_MAX; /* or a known option with a value that it does not take */
+  for (; count < MOST_OPTIONS && known[count].name != NULL; count++) {
+    names[count] = known[count].name;
+    if (known[count].val == optopt && strncmp(typed, "--", 2) == 0) is_letter = false;
+  }
+  const char letter[] = {'-', (char)optopt, '\0'};
+  if (is_letter) typed = letter; /* of -xh, which getopt has not left yet, `typed` is the word before */
   const char *nearest = names[rgh_nearest_name(typed + strspn(typed, "-"), names, count)];
   return rgt_complain(RGT_WRONG_USE, command, "unknown option '%s'; did you mean '--%s'? See ropegrad %s --help", typed,
                       nearest, command);
