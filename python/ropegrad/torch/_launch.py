@@ -31,7 +31,7 @@ ONCE = 0  # rg_rounding
 
 
 def describe(tensor: Tensor, device: int) -> Described:
-    if tensor.get_device() != device:
+    if tensor.get_device() != device or tensor.is_meta:  # whose index is the CPU's
         first = f"cuda:{device}" if device >= 0 else "cpu"
         raise ValueError(f"expected all tensors on {first}, got one on {tensor.device}")
     try:
