@@ -1,5 +1,6 @@
 # A thin front for CMake: it installs what is missing and calls the presets. `make help` lists what there is.
 .DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
 .PHONY: help deps build test test-torch bench install format
 
 JOBS ?= $(shell nproc)
