@@ -67,7 +67,13 @@ grep -q 'Exit codes' out || fail "help does not explain the exit codes"
 expect 0 help bench
 grep -q '^ropegrad bench' out || fail "help bench: $(cat out)"
 refuse 2 "did you mean 'bench'" help bensh
+refuse 2 "did you mean 'export-solution'" export
+refuse 2 "did you mean 'records reproduce'" reproduce record.json
+refuse 2 "no command is named 'version'; see ropegrad --help" version
+refuse 2 "unknown option '--colour'; see ropegrad list --help" list --colour
 refuse 2 'one command' help list bench
+expect 0 help records check
+grep -q '^ropegrad records check' out || fail "help records check: $(cat out)"
 refuse 2 "unknown option '-x'" list -xh
 refuse 2 "unknown option '--help=1'" list --help=1
 
@@ -124,6 +130,7 @@ refuse 2 "in-place" verify --suite small.json --in-place --json result.json
 refuse 2 "cuda" verify --suite small.json --device tpu
 refuse 2 "--threads" bench --suite small.json --threads 0
 refuse 2 "--threads" bench --suite small.json --threads 2x
+refuse 2 "1 to 1024, not '1025'" bench --suite small.json --threads 1025
 refuse 2 "--max-bytes" bench --suite small.json --max-bytes 99999999999G
 refuse 2 "--seed" bench --suite small.json --seed -1
 refuse 2 "--budget" bench --suite small.json --budget nan

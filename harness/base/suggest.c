@@ -1,5 +1,6 @@
 #include "harness/base/suggest.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* Names are compared up to this many characters. */
@@ -27,11 +28,17 @@ static int distance(const char *a, const char *b) {
   return row[length_b];
 }
 
+/* Of three letters or more: part of a longer name, such as its beginning. */
+static bool is_part(const char *typed, const char *name) {
+  return strnlen(typed, MAX_LENGTH) >= 3 && strcmp(typed, name) != 0 && strstr(name, typed) != NULL;
+}
+
 int rgh_nearest_name(const char *typed, const char *const *names, int num_names) {
   int best = -1, best_distance = 0;
   for (int n = 0; n < num_names; n++) {
-    const int d = distance(typed, names[n]);
-    if (best >= 0 && d >= best_distance) continue;
+    const int d = is_part(typed, names[n]) ? 1 : distance(typed, names[n]);
+    const bool near = d == 1 || 3 * d <= (int)strnlen(typed, MAX_LENGTH);
+    if (!near || (best >= 0 && d >= best_distance)) continue;
     best = n;
     best_distance = d;
   }

@@ -27,7 +27,10 @@ int rgt_complain_unknown(const char *command, const char *typed, const struct op
   }
   const char letter[] = {'-', (char)optopt, '\0'};
   if (is_letter) typed = letter; /* of -xh, which getopt has not left yet, `typed` is the word before */
-  const char *nearest = names[rgh_nearest_name(typed + strspn(typed, "-"), names, count)];
+  const int nearest = rgh_nearest_name(typed + strspn(typed, "-"), names, count);
+  if (nearest < 0) {
+    return rgt_complain(RGT_WRONG_USE, command, "unknown option '%s'; see ropegrad %s --help", typed, command);
+  }
   return rgt_complain(RGT_WRONG_USE, command, "unknown option '%s'; did you mean '--%s'? See ropegrad %s --help", typed,
-                      nearest, command);
+                      names[nearest], command);
 }

@@ -38,17 +38,23 @@ static const char help[] =
     "for.\n";
 
 static int run_command(int argc, char **argv) {
-  const char *names[NUM_COMMANDS];
+  /* The two of `records` are looked for by their own names too. */
+  const char *names[NUM_COMMANDS + 2] = {[NUM_COMMANDS] = "records check", "records reproduce"};
   for (int c = 0; c < NUM_COMMANDS; c++) {
     names[c] = commands[c].name;
     if (strcmp(argv[1], names[c]) == 0) return commands[c].run(argc - 1, argv + 1, (const char *const *)argv);
   }
+  const int nearest = rgh_nearest_name(argv[1], names, NUM_COMMANDS + 2);
+  if (nearest < 0) return rgt_complain(RGT_WRONG_USE, "", "no command is named '%s'; see ropegrad --help", argv[1]);
   return rgt_complain(RGT_WRONG_USE, "", "no command is named '%s'; did you mean '%s'? See ropegrad --help", argv[1],
-                      names[rgh_nearest_name(argv[1], names, NUM_COMMANDS)]);
+                      names[nearest]);
 }
 
-/* ropegrad help [COMMAND] */
+/* ropegrad help [COMMAND], or help records COMMAND */
 static int run_help(int argc, char **argv) {
+  if (argc == 4 && strcmp(argv[2], "records") == 0) {
+    return run_command(4, (char *[]){argv[0], argv[2], argv[3], (char[]){"--help"}, NULL});
+  }
   if (argc > 3) return rgt_complain(RGT_WRONG_USE, "help", "it takes the name of one command");
   if (argc == 3) return run_command(3, (char *[]){argv[0], argv[2], (char[]){"--help"}, NULL});
   fputs(help, stdout);

@@ -10,7 +10,7 @@
 #include "tools/ropegrad/tool.h"
 
 static const char DEFAULT_SUITE[] = "sol-execbench-rope";
-enum { DEFAULT_REPEAT = 2, DEFAULT_SEED = 1, MAX_THREADS = 4096, MAX_REPEAT = 1000000, MAX_DEVICE = 1023 };
+enum { DEFAULT_REPEAT = 2, DEFAULT_SEED = 1, MAX_THREADS = 1024, MAX_REPEAT = 1000000, MAX_DEVICE = 1023 };
 /* The 80 cases of the default suite then take less than 5 minutes on 2 cores, verification included. */
 static const double DEFAULT_BUDGET_S = 2, MAX_BUDGET_S = 86400;
 
