@@ -51,8 +51,13 @@ class Call:
             raise ValueError(self._error_text(t, "the array is read-only"))
         self.arrays[t] = array
 
-    def give_outputs(self, out: Mapping[str, Array], wanted: Iterable[str] | None, dtype: object) -> None:
+    def give_outputs(self, out: object, wanted: Iterable[str] | None, dtype: object) -> None:
         """Takes the wanted outputs from `out`, from the inputs that they replace, or makes them."""
+        if out is None:
+            out = {}
+        elif not isinstance(out, Mapping):
+            text = f"out: expected a dict of arrays by the outputs' names, got {type(out).__name__}"
+            raise TypeError(f"{self.contract.name}: {text}")
         to_make = []
         for t in self._wanted(out, wanted):
             spec = self.contract.tensors[t]

@@ -60,7 +60,7 @@ def _function(contract: Contract) -> Callable[..., object]:
         except TypeError as error:  # it does not say of which function
             raise TypeError(f"{contract.name}() {error}") from None
         call = Call(contract, given)
-        call.give_outputs(given.get("out") or {}, given.get("wanted"), given.get("dtype"))
+        call.give_outputs(given.get("out"), given.get("wanted"), given.get("dtype"))
         return result(*call.run())
 
     function.__name__ = function.__qualname__ = contract.name

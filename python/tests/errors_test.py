@@ -90,6 +90,7 @@ def test_position_past_the_cache() -> None:
         ({"wanted": ["grad_q"]}, ValueError, "'grad_q' is none of its outputs, which are q_embed, k_embed"),
         ({"wanted": []}, ArgumentError, "there is nothing to compute"),
         ({"out": {"queries": zeros(1)}}, ValueError, "'queries' is none of its outputs"),
+        ({"out": zeros(2, 4, 5, 16)}, TypeError, "rope_apply: out: expected a dict of arrays .*, got ndarray"),
         ({"Q": zeros(1)}, TypeError, r"rope_apply\(\) got an unexpected keyword argument 'Q'"),
     ],
 )
