@@ -14,11 +14,14 @@ static void print_cell(const rgt_column *column, const char *text, bool last) {
   fputs(last ? "\n" : "  ", stdout);
 }
 
+/* Empty cells at the end of a line are left out: no line ends in blanks. */
 void rgt_table_head(const rgt_column *columns, int num_columns) {
+  while (num_columns > 1 && columns[num_columns - 1].title[0] == '\0') num_columns--;
   for (int c = 0; c < num_columns; c++) print_cell(&columns[c], columns[c].title, c == num_columns - 1);
 }
 
 void rgt_table_row(const rgt_column *columns, int num_columns, const char *const *cells) {
+  while (num_columns > 1 && cells[num_columns - 1][0] == '\0') num_columns--;
   for (int c = 0; c < num_columns; c++) print_cell(&columns[c], cells[c], c == num_columns - 1);
   fflush(stdout);
 }
