@@ -66,6 +66,8 @@ expect 0 help
 grep -q 'Exit codes' out || fail "help does not explain the exit codes"
 expect 0 help bench
 grep -q '^ropegrad bench' out || fail "help bench: $(cat out)"
+expect 0 help help
+grep -q 'Exit codes' out || fail "help help: $(cat out)"
 refuse 2 "did you mean 'bench'" help bensh
 refuse 2 "did you mean 'export-solution'" export
 refuse 2 "did you mean 'records reproduce'" reproduce record.json

@@ -1,4 +1,5 @@
 /* ropegrad: verifies and times rotary position embeddings, forward and backward. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,7 +57,8 @@ static int run_help(int argc, char **argv) {
     return run_command(4, (char *[]){argv[0], argv[2], argv[3], (char[]){"--help"}, NULL});
   }
   if (argc > 3) return rgt_complain(RGT_WRONG_USE, "help", "it takes the name of one command");
-  if (argc == 3) return run_command(3, (char *[]){argv[0], argv[2], (char[]){"--help"}, NULL});
+  const bool of_itself = argc == 3 && (strcmp(argv[2], "help") == 0 || strcmp(argv[2], "--help") == 0);
+  if (argc == 3 && !of_itself) return run_command(3, (char *[]){argv[0], argv[2], (char[]){"--help"}, NULL});
   fputs(help, stdout);
   return RGT_FINE;
 }
