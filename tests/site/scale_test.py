@@ -1,8 +1,8 @@
 """A site of 1,000 records, each with every sample of 80 cases, takes seconds and little memory.
 
 Usage: scale_test.py TOOL. The bar is 5 s and 500 MB on two cores. The time on the clock is printed, and proves the bar
-where the machine was idle. What fails here is processor time, which other work stretches little, beside that of Python's
-own JSON reader for some of the same files: a slow machine or hour slows both.
+where the machine was idle. What fails here is processor time, which other work stretches little, beside that of
+Python's own JSON reader for some of the same files: a slow machine or hour slows both.
 """
 
 from __future__ import annotations
