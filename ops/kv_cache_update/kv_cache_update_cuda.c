@@ -60,8 +60,8 @@ static rg_status run_general(const rg_problem *problem, const rg_cuda_call *call
   const rg_tensor *table_gradient = rg_given(problem, GRAD_COS) ? &t[GRAD_COS] : &t[GRAD_SIN];
   kv_cache_update_general_params params = {
       .key_states = rg_device_tensor_of(&t[KEY_STATES]),
-      .cos = table_of(&t[COS]),
-      .sin = table_of(&t[SIN]),
+      .cos = rg_device_tensor_of(&t[COS]),
+      .sin = rg_device_tensor_of(&t[SIN]),
       .grad_cos = rg_device_tensor_of(&t[GRAD_COS]),
       .grad_sin = rg_device_tensor_of(&t[GRAD_SIN]),
       .cache_position = rg_device_tensor_of(&t[CACHE_POSITION]),

@@ -81,8 +81,8 @@ static rg_status run_general(const rg_problem *problem, const rg_cuda_call *call
   const rg_tensor *t = problem->tensor;
   const int64_t *dim = problem->dim;
   general_params params = {
-      .cos = table_of(&t[FORWARD_COS]),
-      .sin = table_of(&t[FORWARD_SIN]),
+      .cos = rg_device_tensor_of(&t[FORWARD_COS]),
+      .sin = rg_device_tensor_of(&t[FORWARD_SIN]),
       .cache_position = rg_device_tensor_of(&t[FORWARD_CACHE_POSITION]),
       .error = rg_cuda_error_word_of(call),
       .batches = dim[DIM_B],

@@ -8,13 +8,6 @@
 /* A block of the general kernels. */
 enum { GENERAL_THREADS = 256 };
 
-/* A table of one batch serves them all: it is not stepped along. */
-static inline rg_device_tensor table_of(const rg_tensor *table) {
-  rg_device_tensor made = rg_device_tensor_of(table);
-  if (table->shape[0] == 1) made.stride[0] = 0;
-  return made;
-}
-
 /* The dtype of all given tensors but the cache positions; RG_DTYPE_NONE: they have several. */
 static inline rg_dtype common_dtype(const rg_problem *problem, int cache_position) {
   rg_dtype dtype = RG_DTYPE_NONE;

@@ -6,20 +6,11 @@ extern const rg_cuda_operator rg_rope_apply_backward_cuda;
 
 /* ---- rows in vectors ---- */
 
-static rope_apply_rows rows_of(const rg_tensor *tensor) {
-  if (tensor == NULL) return (rope_apply_rows){0};
-  const byte_strides strides = strides_of(tensor);
-  return (rope_apply_rows){.data = tensor->data,
-                           .batch = strides.batch,
-                           .head = (uint32_t)strides.head,
-                           .position = (uint32_t)strides.position};
-}
-
 static bool is_short(const rg_tensor *tensor) { return tensor == NULL || has_short_strides(tensor); }
 
 static bool suits_vectors(const work *w, bool sums_batch) {
   if (w->head_dim % ROPE_APPLY_LANE != 0 || w->rotary_dim % ROPE_APPLY_LANE != 0) return false;
-  if (w->batches > MOST_BLOCKS || w->head_dim > MOST_BLOCKS) return false;
+  if (w->batches > RG_CUDA_MAX_BLOCKS_YZ || w->head_dim > RG_CUDA_MAX_BLOCKS_YZ) return false;
   for (int i = 0; i < 2; ++i) {
     const side_tensors *side = &w->side[i];
     if (side->heads > 0 && !(is_short(side->grad_y) && is_short(side->x) && is_short(side->grad_x))) return false;
@@ -81,10 +72,7 @@ static bool run_vectors(const work *w, const rg_cuda_call *call, rg_status *stat
 enum { GENERAL_LANES = 32 };
 
 static rg_device_tensor device_tensor_of(const rg_tensor *tensor) {
-  if (tensor == NULL) return (rg_device_tensor){0};
-  rg_device_tensor made = rg_device_tensor_of(tensor);
-  if (tensor->shape[0] == 1) made.stride[0] = 0; /* one table for every batch */
-  return made;
+  return tensor == NULL ? (rg_device_tensor){0} : rg_device_tensor_of(tensor);
 }
 
 static rg_status run_general(const work *w, const rg_cuda_call *call) {

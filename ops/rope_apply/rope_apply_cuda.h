@@ -2,6 +2,7 @@
 #ifndef ROPEGRAD_OPS_ROPE_APPLY_CUDA_H
 #define ROPEGRAD_OPS_ROPE_APPLY_CUDA_H
 
+#include "ops/rope_apply/rope_apply_strided_rows.h"
 #include "src/cuda/device_tensor.h"
 #include "src/cuda/divide.h"
 
@@ -18,14 +19,6 @@ enum {
   /* head_dim of the kernels that have everything fixed. */
   ROPE_APPLY_FIXED_DIM = 128
 };
-
-/* Rows of contiguous elements: [B, heads, S], or [B, S] of a table, where the batch stride is 0 if one serves every
- * batch. Strides in bytes; a batch spans less than 4 GiB. */
-typedef struct rope_apply_rows {
-  char *data; /* NULL: not wanted, or not needed */
-  int64_t batch;
-  uint32_t head, position;
-} rope_apply_rows;
 
 typedef struct rope_apply_side {
   rope_apply_rows grad_y;

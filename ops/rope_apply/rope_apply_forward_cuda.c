@@ -106,15 +106,6 @@ static bool suits_vectors(const work *w, int64_t elements) {
   return suits(w->cosine, elements) && suits(w->sine, elements);
 }
 
-static rope_apply_forward_rows rows_of(const rg_tensor *tensor) {
-  if (tensor == NULL) return (rope_apply_forward_rows){0};
-  const byte_strides strides = strides_of(tensor);
-  return (rope_apply_forward_rows){.data = tensor->data,
-                                   .batch = strides.batch,
-                                   .head = (uint32_t)strides.head,
-                                   .position = (uint32_t)strides.position};
-}
-
 /* Do the heads of a position lie closer together than its positions, as in [B, S, H, D]? */
 static bool heads_inside(const side_tensors *side) {
   const int64_t head = stride_of(side->x, 1), position = stride_of(side->x, 2);
@@ -149,8 +140,8 @@ static bool run_vectors(const work *w, int64_t elements, const rg_cuda_call *cal
   params.groups_of_q = params.side[0].groups;
   params.groups = params.side[0].groups + params.side[1].groups;
   const int64_t tiles = rg_divide_up(w->seq_len, shape.rows), chunks = rg_divide_up(params.groups, shape.groups);
-  params.heads_inside = tiles <= MOST_BLOCKS && (heads_inside(first) || chunks > MOST_BLOCKS);
-  if (w->batches > MOST_BLOCKS || (chunks > MOST_BLOCKS && !params.heads_inside)) return false;
+  params.heads_inside = tiles <= RG_CUDA_MAX_BLOCKS_YZ && (heads_inside(first) || chunks > RG_CUDA_MAX_BLOCKS_YZ);
+  if (w->batches > RG_CUDA_MAX_BLOCKS_YZ || (chunks > RG_CUDA_MAX_BLOCKS_YZ && !params.heads_inside)) return false;
   const rg_cuda_launch launch = {.kernel = kernel,
                                  .blocks = params.heads_inside ? chunks : tiles,
                                  .blocks_y = (uint32_t)(params.heads_inside ? tiles : chunks),
@@ -166,18 +157,12 @@ static bool run_vectors(const work *w, int64_t elements, const rg_cuda_call *cal
 
 enum { GENERAL_LANES = 32 };
 
-static rg_device_tensor table_of(const rg_tensor *tensor) {
-  rg_device_tensor made = rg_device_tensor_of(tensor);
-  if (tensor->shape[0] == 1) made.stride[0] = 0; /* one table for every batch */
-  return made;
-}
-
 static rg_status run_general(const work *w, const side_tensors *side, const rg_cuda_call *call) {
   const int64_t pairs = w->rotary_dim / 2;
   rope_apply_forward_general_params params = {.x = rg_device_tensor_of(side->x),
                                               .y = rg_device_tensor_of(side->y),
-                                              .cosine = table_of(w->cosine),
-                                              .sine = table_of(w->sine),
+                                              .cosine = rg_device_tensor_of(w->cosine),
+                                              .sine = rg_device_tensor_of(w->sine),
                                               .heads = side->heads,
                                               .positions = w->batches * w->seq_len,
                                               .seq_len = w->seq_len,

@@ -2,6 +2,7 @@
 #ifndef ROPEGRAD_OPS_ROPE_APPLY_FORWARD_CUDA_H
 #define ROPEGRAD_OPS_ROPE_APPLY_FORWARD_CUDA_H
 
+#include "ops/rope_apply/rope_apply_strided_rows.h"
 #include "src/cuda/device_tensor.h"
 
 /* ---- the tuned kernels: rows in vectors ---- */
@@ -12,15 +13,8 @@ enum {
   ROPE_APPLY_FORWARD_THREADS = 512
 };
 
-/* Rows of contiguous elements: [B, heads, S], or [B, S] of a table. Strides in bytes; a batch spans less than 4 GiB. */
-typedef struct rope_apply_forward_rows {
-  char *data;
-  int64_t batch;
-  uint32_t head, position;
-} rope_apply_forward_rows;
-
 typedef struct rope_apply_forward_side {
-  rope_apply_forward_rows x, y;
+  rope_apply_rows x, y;
   uint32_t heads;
   uint32_t groups; /* of threads for them; a thread's heads are so far apart */
 } rope_apply_forward_side;
@@ -35,7 +29,7 @@ typedef struct rope_apply_forward_params {
   uint32_t pair_lanes; /* the lanes after them copy */
   bool heads_inside;
   rope_apply_forward_side side[2];
-  rope_apply_forward_rows cosine, sine;
+  rope_apply_rows cosine, sine;
 } rope_apply_forward_params;
 
 /* ---- the general kernels ---- */

@@ -35,8 +35,7 @@ struct forward_place {
 
 /* The lane's first vector of its position in a head. */
 template <typename T, int V>
-static __device__ __forceinline__ char *row_at(const rope_apply_forward_rows &rows, uint32_t head,
-                                               const forward_place &at) {
+static __device__ __forceinline__ char *row_at(const rope_apply_rows &rows, uint32_t head, const forward_place &at) {
   return rows.data + blockIdx.z * rows.batch +
          (head * rows.head + at.s * rows.position + at.first * static_cast<uint32_t>(V * sizeof(T)));
 }

@@ -2,10 +2,8 @@
 #ifndef ROPEGRAD_OPS_ROPE_APPLY_LAYOUT_H
 #define ROPEGRAD_OPS_ROPE_APPLY_LAYOUT_H
 
+#include "ops/rope_apply/rope_apply_strided_rows.h"
 #include "src/cuda/launch.h"
-
-/* Of a grid along y and z. */
-enum { MOST_BLOCKS = 65535 };
 
 /* An axis of one element, or none, has no stride to speak of. */
 static inline int64_t stride_of(const rg_tensor *tensor, int axis) {
@@ -45,6 +43,16 @@ static inline byte_strides strides_of(const rg_tensor *tensor) {
   return (byte_strides){.batch = size * stride_of(tensor, 0),
                         .head = has_heads ? size * stride_of(tensor, 1) : 0,
                         .position = size * stride_of(tensor, has_heads ? 2 : 1)};
+}
+
+/* NULL: what is not given. The strides are short. */
+static inline rope_apply_rows rows_of(const rg_tensor *tensor) {
+  if (tensor == NULL) return (rope_apply_rows){0};
+  const byte_strides strides = strides_of(tensor);
+  return (rope_apply_rows){.data = tensor->data,
+                           .batch = strides.batch,
+                           .head = (uint32_t)strides.head,
+                           .position = (uint32_t)strides.position};
 }
 
 #endif

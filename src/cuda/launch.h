@@ -28,6 +28,9 @@ const rg_cuda_device *rg_cuda_device_of(const rg_cuda_call *call);
 void *rg_cuda_workspace(const rg_cuda_call *call);                   /* device memory */
 rg_cuda_error_word *rg_cuda_error_word_of(const rg_cuda_call *call); /* device memory */
 
+/* Blocks of a grid along y, and along z, at most. */
+enum { RG_CUDA_MAX_BLOCKS_YZ = 65535 };
+
 typedef struct rg_cuda_launch {
   int kernel;                    /* its number in rg_cuda_operator.kernels */
   int64_t blocks;                /* along x; 0: nothing is launched */
